@@ -1,0 +1,131 @@
+"""Where a dispatch runs: the protocol that the emulator and real hardware implement."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.dispatch.dispatch import Dispatch
+from asmevo.errors import AsmEvoError
+from asmevo.profile.profile import Profile
+
+
+class TimingSource(StrEnum):
+    """Where a number comes from. Only a real GPU gives ``MEASURED``."""
+
+    MEASURED = "measured"
+    MODELLED = "modelled"
+
+
+class UnsupportedError(AsmEvoError):
+    """The device does not implement something the kernel uses; it is named, never approximated."""
+
+
+class DeviceFault(AsmEvoError):
+    """The kernel did something a GPU would fault on, or never ended.
+
+    ``kind`` is one of ``memory``, ``budget``, ``illegal``; ``pc`` is a byte offset from the entry.
+    """
+
+    def __init__(self, message: str, *, kind: str, pc: int = -1, text: str = "",
+                 lane: int = -1, address: int = 0) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.pc = pc
+        self.text = text
+        self.lane = lane
+        self.address = address
+
+
+class WorkgroupOrder(StrEnum):
+    """In which order the emulator runs the workgroups of a launch."""
+
+    ASCENDING = "ascending"
+    DESCENDING = "descending"
+    SHUFFLED = "shuffled"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchState:
+    """Everything a launch may not depend on: undefined registers and LDS, and workgroup order."""
+
+    poison: int = 0
+    order: WorkgroupOrder = WorkgroupOrder.ASCENDING
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Memory after a launch.
+
+    ``regions[i]`` are the bytes of ``dispatch.regions[i].mapped`` afterwards (guards included);
+    ``instructions`` the number of wave-instructions executed; ``seconds`` host time of the run.
+    """
+
+    regions: tuple[bytes, ...]
+    instructions: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Latencies of one dispatch in microseconds, and where they come from.
+
+    A deterministic model gives one sample: repeating it would only pretend to a spread.
+    """
+
+    dispatch: str
+    samples_us: tuple[float, ...]
+    source: TimingSource
+    device: str
+    warmup: int = 0
+
+    @property
+    def median_us(self) -> float:
+        return statistics.median(self.samples_us)
+
+    @property
+    def variation(self) -> float:
+        """Coefficient of variation c_v = standard deviation / mean; 0 for one sample."""
+        if len(self.samples_us) < 2:
+            return 0.0
+        return statistics.stdev(self.samples_us) / statistics.fmean(self.samples_us)
+
+
+class LoadedKernel(Protocol):
+    """One kernel of one code object, ready to launch."""
+
+    def run(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> RunResult:
+        """Launch once. Raises `DeviceFault` or `UnsupportedError`."""
+        ...
+
+    def time(self, dispatch: Dispatch, *, samples: int, warmup: int) -> Timing:
+        """Time the launch ``samples`` times after ``warmup`` untimed ones."""
+        ...
+
+    def profile(self, dispatch: Dispatch) -> Profile:
+        """Attribute the launch's time to instructions."""
+        ...
+
+
+class Device(Protocol):
+    """A place where kernels run."""
+
+    @property
+    def name(self) -> str:
+        """Model and settings, as recorded with every timing, e.g. ``emulator:gfx942:mi300x``."""
+        ...
+
+    @property
+    def source(self) -> TimingSource: ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether timing the same launch twice gives the same number."""
+        ...
+
+    def load(self, code_object: CodeObject, kernel: str) -> LoadedKernel:
+        """Load a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
+        ...
