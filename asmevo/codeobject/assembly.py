@@ -1,0 +1,133 @@
+"""The editable document that recovery makes of a code object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from asmevo.errors import AsmEvoError
+
+
+class EditError(AsmEvoError):
+    """An edit does not fit the assembly it is applied to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One instruction of a kernel and the labels in front of it.
+
+    ``text`` is the instruction with symbolic branch targets; it is empty only for a last line that
+    carries labels behind the final instruction.
+    """
+
+    text: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace instructions ``start`` to ``stop`` (exclusive) of a kernel by ``lines``.
+
+    Indices count the kernel's instructions. Labels in front of ``start`` stay in front of whatever
+    comes first there afterwards. ``start == stop`` inserts.
+    """
+
+    kernel: str
+    start: int
+    stop: int
+    lines: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBody:
+    """The instructions of one kernel, in address order."""
+
+    symbol: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A recovered code object: verbatim text blocks around editable kernel bodies.
+
+    ``blocks`` in file order; joined they are a complete input for the assembler.
+    """
+
+    original_sha256: str
+    blocks: tuple[str | KernelBody, ...]
+
+    def text(self) -> str:
+        """The complete assembler input."""
+        out: list[str] = []
+        for block in self.blocks:
+            if isinstance(block, str):
+                out.append(block)
+                continue
+            for line in block.lines:
+                out.extend(f"{label}:\n" for label in line.labels)
+                if line.text:
+                    out.append(f"\t{line.text}\n")
+        return "".join(out)
+
+    def body(self, kernel: str) -> KernelBody:
+        """The body of a kernel; raises `EditError` when there is none of that symbol."""
+        for block in self.blocks:
+            if isinstance(block, KernelBody) and block.symbol == kernel:
+                return block
+        raise EditError(f"the object has no kernel named '{kernel}'")
+
+    def apply(self, edits: Sequence[Edit]) -> Assembly:
+        """Apply edits whose indices all refer to this assembly; they may not overlap."""
+        result = self
+        for kernel in {edit.kernel for edit in edits}:
+            body = self.body(kernel)
+            mine = sorted((e for e in edits if e.kernel == kernel), key=lambda e: (e.start, e.stop))
+            result = result._with_body(KernelBody(kernel, _spliced(body.lines, mine)))
+        return result
+
+    def _with_body(self, body: KernelBody) -> Assembly:
+        blocks = tuple(
+            body if isinstance(b, KernelBody) and b.symbol == body.symbol else b
+            for b in self.blocks
+        )
+        return replace(self, blocks=blocks)
+
+
+def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]:
+    count = sum(1 for line in lines if line.text)
+    out: list[Line] = []
+    position = 0
+    pending: tuple[str, ...] = ()
+
+    def emit(line: Line) -> None:
+        nonlocal pending
+        out.append(Line(line.text, pending + line.labels))
+        pending = ()
+
+    for edit in edits:
+        if not position <= edit.start <= edit.stop <= count:
+            raise EditError(
+                f"edit of instructions {edit.start} to {edit.stop} overlaps another edit or lies "
+                f"outside the kernel's {count} instructions"
+            )
+        for line in lines[position:edit.start]:
+            emit(line)
+        # An edit's replacement stands where its first instruction stood, so labels in front of that
+        # instruction (and of the ones it replaces) now precede the replacement.
+        replaced = lines[edit.start:edit.stop]
+        if replaced:
+            pending += replaced[0].labels
+        elif edit.lines and edit.start < len(lines):
+            pending += lines[edit.start].labels
+            lines = (*lines[:edit.start], Line(lines[edit.start].text), *lines[edit.start + 1:])
+        inner = tuple(label for line in replaced[1:] for label in line.labels)
+        for text in edit.lines:
+            emit(Line(text))
+        pending += inner
+        position = edit.stop
+    for line in lines[position:]:
+        emit(line)
+    if pending:
+        out.append(Line("", pending))
+    return tuple(out)

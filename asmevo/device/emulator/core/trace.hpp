@@ -1,0 +1,40 @@
+// What functional execution tells the cycle model: which instructions each wave issued and which
+// memory lines they touched. The two sides share nothing else.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace asmevo {
+
+inline constexpr std::uint32_t kNoAccess = 0xffffffffu;
+inline constexpr std::uint64_t kLineBytes = 128;  // vL1D and L2 line of gfx942 (CDNA3 white paper)
+
+// One memory instruction: the distinct 128-byte lines it touches, in first-touch order.
+struct Access {
+  std::uint32_t first_line = 0;  // index into WaveTrace::lines
+  std::uint16_t line_count = 0;  // 0 for LDS
+  std::uint16_t lds_cycles = 0;  // data cycles in the LDS, bank conflicts included; 0 for memory
+  std::uint32_t bytes = 0;       // bytes moved over all active lanes
+};
+
+// One issued wave-instruction.
+struct TraceEntry {
+  std::uint32_t instruction;  // index into the program
+  std::uint32_t access;       // index into WaveTrace::accesses, or kNoAccess
+};
+
+struct WaveTrace {
+  std::uint32_t workgroup = 0;  // linear workgroup id
+  std::uint32_t wave = 0;       // wave within the workgroup
+  std::vector<TraceEntry> entries;
+  std::vector<Access> accesses;
+  std::vector<std::uint64_t> lines;  // address / kLineBytes
+};
+
+struct Trace {
+  std::uint32_t waves_per_workgroup = 0;
+  std::vector<WaveTrace> waves;  // by workgroup, then wave
+};
+
+}  // namespace asmevo
