@@ -1,0 +1,168 @@
+"""The declared oracle: dispatches from a kernel's YAML."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from asmevo.dispatch.dispatch import Dispatch, Pointer, Region, Role
+from asmevo.dispatch.expression import evaluate
+from asmevo.dispatch.generator import FAMILIES, GeneratorError, generate
+from asmevo.dispatch.kernel import SCALAR_FORMATS, Buffer, Kernel, KernelError, Scalar
+
+# Kernels rebuild buffer descriptors from the low 48 bits of a pointer (CDNA3 ISA, "Buffer Resource
+# Descriptor"), so addresses stay below 2^47 as user-space addresses do.
+_FIRST_ADDRESS = 0x7E00_0000_0000
+_ADDRESS_STEP = 0x20_0000
+_MAX_BUFFER_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class DeclaredOracle:
+    """Turns a kernel's declarations into dispatches.
+
+    Every visible shape is launched once for each of ``families``, every held-out shape once for
+    each of ``held_out_families``; contents depend on ``seed``, shape and family alone. ``guard`` is
+    the number of canary bytes on each side of every buffer; unmapped space follows it.
+    """
+
+    families: Sequence[str] = ("normal", "boundary")
+    held_out_families: Sequence[str] = ("normal", "wide")
+    seed: int = 0
+    guard: int = 4096
+
+    def __post_init__(self) -> None:
+        for family in (*self.families, *self.held_out_families):
+            if family not in FAMILIES:
+                known = ", ".join(FAMILIES)
+                raise GeneratorError(f"unknown input family '{family}' (known: {known})")
+        if not self.families:
+            raise KernelError("oracle.families is empty: nothing would be verified")
+        if not 0 <= self.guard <= _ADDRESS_STEP // 4 or self.guard % 256:
+            raise KernelError(
+                f"oracle.guard must be a multiple of 256 up to {_ADDRESS_STEP // 4} bytes, "
+                f"not {self.guard}"
+            )
+
+    def dispatches(self, kernel: Kernel, symbol: str, metadata: Mapping[str, Any]) -> tuple[
+        Dispatch, ...
+    ]:
+        """All dispatches of ``kernel``, visible ones first.
+
+        ``metadata`` is the AMDGPU metadata of the kernel symbol; raises `KernelError` where the
+        declaration contradicts it.
+        """
+        if kernel.launch is None or not kernel.buffers or not kernel.shapes:
+            raise KernelError(
+                f"kernel '{kernel.name}' declares no launch, buffers or shapes; "
+                "the declared oracle needs them in its YAML"
+            )
+        kernarg_size = check_against_metadata(kernel, metadata)
+        plan = [(shape, family, False) for shape in kernel.shapes for family in self.families]
+        plan += [
+            (shape, family, True)
+            for shape in kernel.held_out_shapes
+            for family in self.held_out_families
+        ]
+        return tuple(
+            self._dispatch(kernel, symbol, kernarg_size, {**kernel.constants, **shape}, family, out)
+            for shape, family, out in plan
+        )
+
+    def _dispatch(
+        self, kernel: Kernel, symbol: str, kernarg_size: int, names: Mapping[str, int],
+        family: str, held_out: bool,
+    ) -> Dispatch:
+        assert kernel.launch is not None
+        shape = "_".join(f"{k}{v}" for k, v in names.items() if k not in kernel.constants)
+        name = f"{shape or 'only'}-{family}"
+        rng = np.random.default_rng([self.seed, *name.encode(), int(held_out)])
+        kernarg = bytearray(kernarg_size)
+        regions: list[Region] = []
+        pointers: list[Pointer] = []
+        address = _FIRST_ADDRESS
+        for index, buffer in enumerate(kernel.buffers):
+            count = _element_count(buffer, names)
+            data = (
+                bytes(count * buffer.element.size)
+                if buffer.role is Role.OUTPUT
+                else generate(buffer.element, count, rng, family=family, scale=buffer.scale)
+            )
+            regions.append(
+                Region(buffer.name, address, data, buffer.role, buffer.element, self.guard)
+            )
+            pointers.append(Pointer(buffer.offset, index))
+            struct.pack_into("<Q", kernarg, buffer.offset, address)
+            address += _rounded_up(len(data) + 2 * self.guard) + _ADDRESS_STEP
+        for scalar in kernel.scalars:
+            struct.pack_into(
+                SCALAR_FORMATS[scalar.type], kernarg, scalar.offset, _scalar_value(scalar, names)
+            )
+        launch = kernel.launch
+        grid = tuple(evaluate(g, names) for g in launch.grid)
+        if len(grid) != 3 or min(grid) < 1:
+            raise KernelError(f"kernel '{kernel.name}' has the grid {grid} for {dict(names)}")
+        x, y, z = launch.workgroup
+        return Dispatch(
+            name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
+            workgroup=(x, y, z), regions=tuple(regions), pointers=tuple(pointers),
+            dynamic_lds=evaluate(launch.dynamic_lds, names), held_out=held_out,
+        )
+
+
+def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
+    """Compare declared arguments with the object's metadata; gives the kernarg size in bytes."""
+    kernarg_size = int(metadata.get(".kernarg_segment_size", 0))
+    taken: list[tuple[int, int, str]] = []
+    declared = {a.get(".offset"): a for a in metadata.get(".args", ())}
+    for argument in (*kernel.buffers, *kernel.scalars):
+        size = 8 if isinstance(argument, Buffer) else argument.size
+        where = f"argument '{argument.name}' of kernel '{kernel.name}'"
+        if argument.offset < 0 or argument.offset + size > kernarg_size:
+            raise KernelError(f"{where} lies outside the {kernarg_size}-byte kernarg")
+        for start, stop, other in taken:
+            if argument.offset < stop and start < argument.offset + size:
+                raise KernelError(f"{where} overlaps argument '{other}'")
+        taken.append((argument.offset, argument.offset + size, argument.name))
+        described = declared.get(argument.offset)
+        if declared and described is None:
+            raise KernelError(f"{where} is at offset {argument.offset}, where metadata has none")
+        if described is not None:
+            is_pointer = described.get(".value_kind") in ("global_buffer", "dynamic_shared_pointer")
+            if is_pointer != isinstance(argument, Buffer) or described.get(".size") != size:
+                raise KernelError(
+                    f"{where} does not match the metadata at offset {argument.offset}: "
+                    f"{described.get('.value_kind')} of {described.get('.size')} bytes"
+                )
+    return kernarg_size
+
+
+def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:
+    count = evaluate(buffer.count, names)
+    if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
+        raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
+    return count
+
+
+def _scalar_value(scalar: Scalar, names: Mapping[str, int]) -> int | float:
+    if scalar.type in ("f32", "f64"):
+        return float(scalar.value)
+    if isinstance(scalar.value, float):
+        raise KernelError(f"scalar '{scalar.name}' is an integer but has the value {scalar.value}")
+    value = evaluate(scalar.value, names)
+    signed = scalar.type.startswith("i")
+    try:
+        value.to_bytes(scalar.size, "little", signed=signed)
+    except OverflowError as error:
+        raise KernelError(
+            f"scalar '{scalar.name}' = {value} does not fit {scalar.type}"
+        ) from error
+    return value
+
+
+def _rounded_up(size: int) -> int:
+    return -(-size // _ADDRESS_STEP) * _ADDRESS_STEP

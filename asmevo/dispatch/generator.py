@@ -1,0 +1,101 @@
+"""Deterministic contents of input buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from asmevo.dispatch.dispatch import ElementType
+from asmevo.errors import AsmEvoError
+
+Floats = NDArray[np.float32]
+
+
+class GeneratorError(AsmEvoError):
+    """A kernel YAML names a generator or family that does not exist or does not fit the element."""
+
+
+FAMILIES = ("normal", "wide", "boundary")
+
+
+def to_bytes(values: Floats, element: ElementType) -> bytes:
+    """Round f32 values to an element type (nearest even) and give their bytes."""
+    # Values beyond f16's range become infinities on purpose: boundary inputs contain them.
+    with np.errstate(over="ignore"):
+        match element:
+            case ElementType.F32:
+                return values.astype("<f4").tobytes()
+            case ElementType.F16:
+                return values.astype("<f2").tobytes()
+            case ElementType.BF16:
+                return values.astype(ml_dtypes.bfloat16).tobytes()
+    raise GeneratorError(f"no floating-point generator makes elements of type {element.value}")
+
+
+def to_floats(data: bytes, element: ElementType) -> NDArray[np.float64]:
+    """Exact float64 values of a buffer of floating-point elements."""
+    match element:
+        case ElementType.F32:
+            return np.frombuffer(data, "<f4").astype(np.float64)
+        case ElementType.F16:
+            return np.frombuffer(data, "<f2").astype(np.float64)
+        case ElementType.BF16:
+            widened = np.frombuffer(data, "<u2").astype(np.uint32) << np.uint32(16)
+            return widened.view(np.float32).astype(np.float64)
+    raise GeneratorError(f"{element.value} is not a floating-point element type")
+
+
+def _normal(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    return (rng.standard_normal(count, dtype=np.float32) * np.float32(scale)).astype(np.float32)
+
+
+def _wide(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """Magnitudes spread over 24 binades, so that a dropped or reordered term shows."""
+    exponent = rng.uniform(-16, 8, count)
+    return (rng.standard_normal(count) * np.exp2(exponent) * scale).astype(np.float32)
+
+
+_BOUNDARY_VALUES = np.array(
+    [0.0, -0.0, 1.0, -1.0, 1.0 + 2**-7, 1.0 + 2**-8,  # a bf16 ulp and a tie between two bf16
+     1.17549435e-38, -1.17549435e-38, 1e-40, -1e-40,  # smallest normal f32 and denormals
+     3.3895314e38, -3.3895314e38, 65504.0, 6.1035156e-05, np.inf, -np.inf, np.nan],
+    dtype=np.float32,
+)
+
+
+def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """Ordinary values with boundary values strewn in, one in about 2,000 elements.
+
+    Sparse on purpose: an infinity or NaN in every row of a reduction would turn the whole output
+    into NaN, and a comparison of NaNs with NaNs proves nothing.
+    """
+    values = _normal(rng, count, scale)
+    hits = max(1, count // 2048)
+    where = rng.choice(count, size=min(hits, count), replace=False)
+    values[where] = rng.choice(_BOUNDARY_VALUES, size=len(where))
+    return values
+
+
+_FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] = {
+    "normal": _normal,
+    "wide": _wide,
+    "boundary": _boundary,
+}
+
+
+def generate(
+    element: ElementType, count: int, rng: np.random.Generator, *, family: str, scale: float
+) -> bytes:
+    """Bytes of ``count`` elements of an input family.
+
+    Integer and opaque elements are uniform over their whole range in every family.
+    """
+    if family not in _FLOAT_FAMILIES:
+        known = ", ".join(_FLOAT_FAMILIES)
+        raise GeneratorError(f"unknown input family '{family}' (known: {known})")
+    if element.is_float:
+        return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
+    return rng.bytes(count * element.size)

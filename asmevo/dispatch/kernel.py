@@ -1,0 +1,142 @@
+"""What a kernel's YAML says: where its object is, and how to launch it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeVar
+
+from asmevo.dispatch.dispatch import ElementType, Role
+from asmevo.errors import AsmEvoError
+
+
+class KernelError(AsmEvoError):
+    """A kernel's YAML contradicts itself or the object's metadata."""
+
+
+class Source(Protocol):
+    """Where the bytes of a code object come from."""
+
+    def read(self) -> bytes: ...
+
+    def describe(self) -> str: ...
+
+
+SCALAR_FORMATS: Mapping[str, str] = {
+    "u32": "<I", "i32": "<i", "u64": "<Q", "i64": "<q", "f32": "<f", "f64": "<d",
+}
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A pointer argument. ``count`` is an expression in elements; ``scale`` that of its inputs."""
+
+    name: str
+    offset: int
+    role: Role
+    element: ElementType
+    count: str | int
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        # YAML gives plain strings; a wrong one must name the buffer, not a Python enum.
+        for attribute, kind in (("role", Role), ("element", ElementType)):
+            try:
+                object.__setattr__(self, attribute, kind(getattr(self, attribute)))
+            except ValueError as error:
+                known = ", ".join(member.value for member in kind)
+                raise KernelError(
+                    f"buffer '{self.name}' has the {attribute} '{getattr(self, attribute)}' "
+                    f"(known: {known})"
+                ) from error
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A by-value argument of type ``u32 i32 u64 i64 f32 f64``.
+
+    ``value`` is an expression for an integer type, a number for a floating-point one.
+    """
+
+    name: str
+    offset: int
+    type: str
+    value: str | int | float
+
+    def __post_init__(self) -> None:
+        if self.type not in SCALAR_FORMATS:
+            known = ", ".join(SCALAR_FORMATS)
+            raise KernelError(f"scalar '{self.name}' has the type '{self.type}' (known: {known})")
+
+    @property
+    def size(self) -> int:
+        return struct.calcsize(SCALAR_FORMATS[self.type])
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Launch dimensions: ``grid`` in workgroups (expressions), ``workgroup`` in work-items."""
+
+    grid: Sequence[str | int]
+    workgroup: Sequence[int]
+    dynamic_lds: str | int = 0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel to work on. ``symbol`` may be omitted when the object has a single kernel.
+
+    ``shapes`` are assignments of the shape variables; those of ``held_out_shapes`` never reach a
+    proposer and must pass before a commit. ``constants`` hold for every shape.
+    """
+
+    name: str
+    source: Source
+    symbol: str | None = None
+    launch: Launch | None = None
+    buffers: Sequence[Buffer] = ()
+    scalars: Sequence[Scalar] = ()
+    constants: Mapping[str, int] = field(default_factory=dict)
+    shapes: Sequence[Mapping[str, int]] = ()
+    held_out_shapes: Sequence[Mapping[str, int]] = ()
+
+
+Argument = TypeVar("Argument", Buffer, Scalar, Launch)
+
+
+def declare(
+    name: str,
+    source: Source,
+    symbol: str | None = None,
+    launch: Mapping[str, Any] | None = None,
+    buffers: Sequence[Mapping[str, Any]] = (),
+    scalars: Sequence[Mapping[str, Any]] = (),
+    constants: Mapping[str, int] | None = None,
+    shapes: Sequence[Mapping[str, int]] = (),
+    held_out_shapes: Sequence[Mapping[str, int]] = (),
+) -> Kernel:
+    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key."""
+    where = f"kernel '{name}'"
+    return Kernel(
+        name=name,
+        source=source,
+        symbol=symbol,
+        launch=None if launch is None else _typed(Launch, launch, f"launch of {where}"),
+        buffers=tuple(_typed(Buffer, b, f"a buffer of {where}") for b in buffers),
+        scalars=tuple(_typed(Scalar, s, f"a scalar of {where}") for s in scalars),
+        constants=dict(constants or {}),
+        shapes=tuple(dict(s) for s in shapes),
+        held_out_shapes=tuple(dict(s) for s in held_out_shapes),
+    )
+
+
+def _typed(kind: type[Argument], values: Mapping[str, Any], where: str) -> Argument:
+    known = {f.name for f in fields(kind)}
+    for key in values:
+        if key not in known:
+            raise KernelError(f"{where} has the unknown key '{key}' (known: {', '.join(sorted(known))})")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise KernelError(f"{where} lacks a key: {error}") from error

@@ -1,0 +1,65 @@
+"""G4: better than the best verified so far, by more than noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asmevo.gates.latency import SettingError, worst_variation
+from asmevo.gates.trial import Trial
+from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class CommitGate:
+    """Passes when s(K') >= m* = (1 + max(epsilon, k * c_v)) * s(K*), and s(K') > s_floor.
+
+    s(K*) is the speedup of the best candidate verified so far (1 for the original). Beyond that, no
+    single dispatch may be slower than ``dispatch_floor`` times the original, so that one shape
+    cannot carry the mean.
+    """
+
+    epsilon: float = 0.002
+    k: float = 0.85
+    s_floor: float = 1.0
+    dispatch_floor: float = 0.98
+    gate: Gate = Gate.G4
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "k", "s_floor", "dispatch_floor"):
+            if getattr(self, name) < 0:
+                raise SettingError(f"gates.{name} must not be negative, not {getattr(self, name)}")
+
+    def threshold(self, best: float, variation: float) -> float:
+        """m*: the least speedup worth a commit."""
+        return (1.0 + max(self.epsilon, self.k * variation)) * best
+
+    def judge(self, trial: Trial, best: float) -> Verdict:
+        if trial.speedup is None or not trial.timings:
+            return Verdict(self.gate, Outcome.MISSING, "no-timing", "the candidate was not timed")
+        variation = worst_variation(trial.timings)
+        threshold = self.threshold(best, variation)
+        slowest = min(old.median_us / new.median_us for old, new in trial.timings)
+        evidence: dict[str, JsonValue] = {
+            "speedup": trial.speedup, "threshold": threshold, "best": best, "c_v": variation,
+            "slowest_dispatch": slowest,
+        }
+
+        def verdict(outcome: Outcome, code: str, reason: str) -> Verdict:
+            return Verdict(self.gate, outcome, code, reason, evidence)
+
+        if trial.speedup <= self.s_floor:
+            return verdict(
+                Outcome.FAIL, "below-floor",
+                f"{trial.speedup:.4f}x is not above the floor of {self.s_floor:g}x",
+            )
+        if slowest < self.dispatch_floor:
+            return verdict(
+                Outcome.FAIL, "dispatch-slower",
+                f"one dispatch runs at {slowest:.4f}x, below {self.dispatch_floor:g}x",
+            )
+        if trial.speedup < threshold:
+            return verdict(
+                Outcome.FAIL, "not-better",
+                f"{trial.speedup:.4f}x is below m* = {threshold:.4f}x (best so far {best:.4f}x)",
+            )
+        return verdict(Outcome.PASS, "ok", f"{trial.speedup:.4f}x reaches m* = {threshold:.4f}x")

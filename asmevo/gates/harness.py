@@ -1,0 +1,54 @@
+"""Runs the gates in order and stops at the first that does not pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from asmevo.codeobject.assembly import Assembly
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.toolchain import Toolchain
+from asmevo.dispatch.comparison import Tolerance
+from asmevo.gates.assemble import AssembleGate
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.commit import CommitGate
+from asmevo.gates.equality import EqualityGate
+from asmevo.gates.latency import LatencyGate, SettingError
+from asmevo.gates.static import StaticGate
+from asmevo.gates.trial import CandidateGate, Trial
+from asmevo.gates.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The five gates. Everything up to G3 needs only the candidate; G4 also the best so far.
+
+    Raises `SettingError` when G2 would be verified fewer than three times: evidence with fewer
+    repeats is not accepted anywhere.
+    """
+
+    assemble: CandidateGate = field(default_factory=AssembleGate)
+    static: CandidateGate = field(default_factory=StaticGate)
+    equality: CandidateGate = field(default_factory=EqualityGate)
+    latency: CandidateGate = field(default_factory=LatencyGate)
+    commit: CommitGate = field(default_factory=CommitGate)
+    tolerance: Tolerance = field(default_factory=Tolerance)
+
+    def __post_init__(self) -> None:
+        if self.equality.repeats < 3:
+            raise SettingError(
+                f"gates.repeats must be at least 3, not {self.equality.repeats}"
+            )
+
+    def judge(
+        self, baseline: Baseline, toolchain: Toolchain, *,
+        assembly: Assembly | None = None, code_object: CodeObject | None = None,
+    ) -> tuple[Trial, tuple[Verdict, ...]]:
+        """Send a candidate through G0 to G3; give either its assembly or the built object."""
+        trial = Trial(baseline, toolchain, assembly=assembly, code_object=code_object)
+        verdicts: list[Verdict] = []
+        for gate in (self.assemble, self.static, self.equality, self.latency):
+            for repeat in range(gate.repeats):
+                verdicts.append(gate.judge(trial, repeat))
+                if not verdicts[-1].passed:
+                    return trial, tuple(verdicts)
+        return trial, tuple(verdicts)

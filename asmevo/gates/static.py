@@ -1,0 +1,118 @@
+"""G1: what can be decided from the candidate's bytes alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program
+from asmevo.codeobject.interface import Interface, differences, outside_hash
+from asmevo.errors import AsmEvoError
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.trial import Trial
+from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.isa.hazards import hazards
+from asmevo.isa.program import Program
+from asmevo.isa.resources import register_use
+from asmevo.isa.violation import Violation
+from asmevo.isa.waits import missing_waits
+
+# Operations a candidate may use although the original does not: they read and write registers,
+# LDS or wait counters only, and cannot change mode, exec, control flow or reach memory.
+REVIEWED_OPS = frozenset({
+    "s_nop", "s_waitcnt", "s_mov_b32", "s_mov_b64", "s_add_i32", "s_add_u32", "s_addc_u32",
+    "s_and_b32", "s_or_b32", "s_lshl_b32", "s_lshr_b32", "s_mul_i32",
+    "v_mov_b32", "v_add_u32", "v_and_b32", "v_or_b32", "v_lshlrev_b32", "v_lshrrev_b32",
+    "v_add_f32", "v_mul_f32", "v_fma_f32", "v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32",
+    "v_pk_mov_b32", "v_perm_b32", "v_and_or_b32", "v_lshl_or_b32", "v_lshl_add_u32",
+    "ds_read_b32", "ds_read_b64", "ds_read_b128", "ds_read2_b32", "ds_read2_b64",
+    "ds_read2st64_b32", "ds_read2st64_b64", "ds_write_b32", "ds_write_b64", "ds_write_b128",
+    "ds_write2_b32", "ds_write2_b64",
+})
+
+# A candidate may hold no more of these than the original: each changes mode, control or scheduling
+# in ways that neither equality nor timing on the tested inputs can vouch for.
+COUNTED_OPS = frozenset({
+    "s_setreg_b32", "s_setreg_imm32_b32", "s_trap", "s_sendmsg", "s_sendmsghalt", "s_getpc_b64",
+    "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_sleep", "s_setprio", "s_endpgm", "s_barrier",
+    "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
+})
+
+
+@dataclass(frozen=True)
+class StaticGate:
+    """Interface, surroundings, opcodes, resources, waits and hazards against the original's own."""
+
+    extra_ops: Sequence[str] = ()
+    gate: Gate = Gate.G1
+    repeats: int = 1
+    _allowed: frozenset[str] = field(init=False, repr=False, default=frozenset())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_allowed", REVIEWED_OPS | frozenset(self.extra_ops))
+
+    def judge(self, trial: Trial, repeat: int) -> Verdict:
+        if trial.code_object is None:
+            return Verdict(self.gate, Outcome.MISSING, "no-object", "there is no object to check")
+        try:
+            for code, reason in self._findings(trial.baseline, trial.code_object):
+                return Verdict(self.gate, Outcome.FAIL, code, reason)
+        except AsmEvoError as error:
+            return Verdict(self.gate, Outcome.FAIL, "unreadable", str(error))
+        return Verdict(self.gate, Outcome.PASS, "ok", "no difference that matters")
+
+    def _findings(self, baseline: Baseline, candidate: CodeObject) -> Iterator[tuple[str, str]]:
+        kernel = baseline.kernel
+        for difference in differences(baseline.interface, Interface.of(candidate, kernel)):
+            yield "interface", difference
+        if outside_hash(candidate, kernel) != baseline.outside_hash:
+            yield "outside-changed", f"something outside the kernel '{kernel}' changed"
+        code = program(candidate, kernel)
+        yield from self._opcodes(baseline.program, code)
+        yield from _resources(candidate, kernel, code)
+        yield from _new_violations(
+            baseline.violations, (*missing_waits(code), *hazards(code)), code
+        )
+
+    def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
+        known = Counter(i.op for i in original.instructions)
+        for op, count in Counter(i.op for i in candidate.instructions).items():
+            if op in COUNTED_OPS and count > known[op]:
+                yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
+            elif op not in known and op not in self._allowed:
+                yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"
+
+
+def _resources(candidate: CodeObject, kernel: str, code: Program) -> Iterator[tuple[str, str]]:
+    descriptor = candidate.kernel(kernel).descriptor
+    vgprs, agprs, sgprs = register_use(code)
+    accum_offset = descriptor.accum_offset
+    needed = max(vgprs, accum_offset + agprs if agprs else 0)
+    if needed > descriptor.next_free_vgpr:
+        yield "resources", (
+            f"the code uses {needed} vector registers, the descriptor allocates "
+            f"{descriptor.next_free_vgpr}"
+        )
+    if sgprs > descriptor.next_free_sgpr:
+        yield "resources", (
+            f"the code uses {sgprs} scalar registers, the descriptor allocates "
+            f"{descriptor.next_free_sgpr}"
+        )
+
+
+def _new_violations(
+    original: Sequence[Violation], candidate: Sequence[Violation], code: Program
+) -> Iterator[tuple[str, str]]:
+    """Violations beyond the original's, counted by signature: production objects have their own."""
+    allowed = Counter(v.signature for v in original)
+    for violation in candidate:
+        if allowed[violation.signature] > 0:
+            allowed[violation.signature] -= 1
+            continue
+        yield "new-" + violation.kind, (
+            f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x} depends on "
+            f"'{violation.producer_text}' at {code.offsets[violation.producer]:#x}: "
+            f"{violation.kind}, needs {violation.needed}, has {violation.found}"
+        )
