@@ -119,7 +119,8 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
     kernarg_size = int(metadata.get(".kernarg_segment_size", 0))
     taken: list[tuple[int, int, str]] = []
     declared = {a.get(".offset"): a for a in metadata.get(".args", ())}
-    for argument in (*kernel.buffers, *kernel.scalars):
+    arguments: list[Buffer | Scalar] = [*kernel.buffers, *kernel.scalars]
+    for argument in arguments:
         size = 8 if isinstance(argument, Buffer) else argument.size
         where = f"argument '{argument.name}' of kernel '{kernel.name}'"
         if argument.offset < 0 or argument.offset + size > kernarg_size:

@@ -132,7 +132,7 @@ class Dispatch:
         digest.update(repr(head).encode())
         digest.update(self.kernarg)
         for region in self.regions:
-            head_r = (region.name, region.address, region.role.value, region.element.value, region.guard)
-            digest.update(repr(head_r).encode())
+            shape = (region.name, region.address, region.role.value, region.element.value)
+            digest.update(repr((*shape, region.guard)).encode())
             digest.update(hashlib.sha256(region.data).digest())
         return digest.hexdigest()

@@ -5,22 +5,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from asmevo.codeobject.source import Source
 from asmevo.dispatch.dispatch import ElementType, Role
 from asmevo.errors import AsmEvoError
 
 
 class KernelError(AsmEvoError):
     """A kernel's YAML contradicts itself or the object's metadata."""
-
-
-class Source(Protocol):
-    """Where the bytes of a code object come from."""
-
-    def read(self) -> bytes: ...
-
-    def describe(self) -> str: ...
 
 
 SCALAR_FORMATS: Mapping[str, str] = {
@@ -135,7 +128,9 @@ def _typed(kind: type[Argument], values: Mapping[str, Any], where: str) -> Argum
     known = {f.name for f in fields(kind)}
     for key in values:
         if key not in known:
-            raise KernelError(f"{where} has the unknown key '{key}' (known: {', '.join(sorted(known))})")
+            raise KernelError(
+                f"{where} has the unknown key '{key}' (known: {', '.join(sorted(known))})"
+            )
     try:
         return kind(**values)
     except TypeError as error:

@@ -83,11 +83,11 @@ class Baseline:
 
     @cached_property
     def interface(self) -> Interface:
-        return Interface.of(self.code_object, self.kernel)
+        return Interface.of(self.code_object, self.code_object.kernel(self.kernel))
 
     @cached_property
     def outside_hash(self) -> str:
-        return outside_hash(self.code_object, self.kernel)
+        return outside_hash(self.code_object, self.code_object.kernel(self.kernel))
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
@@ -96,7 +96,7 @@ class Baseline:
 
     @property
     def timed_dispatches(self) -> tuple[int, ...]:
-        """Indices of the dispatches that are timed: the visible ones of the first family a shape."""
+        """Indices of the timed dispatches: of each visible shape the first input family."""
         seen: dict[tuple[object, ...], int] = {}
         for index, dispatch in enumerate(self.dispatches):
             if not dispatch.held_out:

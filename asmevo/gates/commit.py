@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from asmevo.device.device import Timing
 from asmevo.gates.latency import SettingError, worst_variation
-from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict
 
 
@@ -33,33 +34,36 @@ class CommitGate:
         """m*: the least speedup worth a commit."""
         return (1.0 + max(self.epsilon, self.k * variation)) * best
 
-    def judge(self, trial: Trial, best: float) -> Verdict:
-        if trial.speedup is None or not trial.timings:
+    def judge(
+        self, speedup: float | None, timings: Sequence[tuple[Timing, Timing]], best: float
+    ) -> Verdict:
+        """``timings`` pairs the original's and the candidate's timing of each timed dispatch."""
+        if speedup is None or not timings:
             return Verdict(self.gate, Outcome.MISSING, "no-timing", "the candidate was not timed")
-        variation = worst_variation(trial.timings)
+        variation = worst_variation(timings)
         threshold = self.threshold(best, variation)
-        slowest = min(old.median_us / new.median_us for old, new in trial.timings)
+        slowest = min(old.median_us / new.median_us for old, new in timings)
         evidence: dict[str, JsonValue] = {
-            "speedup": trial.speedup, "threshold": threshold, "best": best, "c_v": variation,
+            "speedup": speedup, "threshold": threshold, "best": best, "c_v": variation,
             "slowest_dispatch": slowest,
         }
 
         def verdict(outcome: Outcome, code: str, reason: str) -> Verdict:
             return Verdict(self.gate, outcome, code, reason, evidence)
 
-        if trial.speedup <= self.s_floor:
+        if speedup <= self.s_floor:
             return verdict(
                 Outcome.FAIL, "below-floor",
-                f"{trial.speedup:.4f}x is not above the floor of {self.s_floor:g}x",
+                f"{speedup:.4f}x is not above the floor of {self.s_floor:g}x",
             )
         if slowest < self.dispatch_floor:
             return verdict(
                 Outcome.FAIL, "dispatch-slower",
                 f"one dispatch runs at {slowest:.4f}x, below {self.dispatch_floor:g}x",
             )
-        if trial.speedup < threshold:
+        if speedup < threshold:
             return verdict(
                 Outcome.FAIL, "not-better",
-                f"{trial.speedup:.4f}x is below m* = {threshold:.4f}x (best so far {best:.4f}x)",
+                f"{speedup:.4f}x is below m* = {threshold:.4f}x (best so far {best:.4f}x)",
             )
-        return verdict(Outcome.PASS, "ok", f"{trial.speedup:.4f}x reaches m* = {threshold:.4f}x")
+        return verdict(Outcome.PASS, "ok", f"{speedup:.4f}x reaches m* = {threshold:.4f}x")

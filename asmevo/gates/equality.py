@@ -38,9 +38,9 @@ class EqualityGate:
         evidence: dict[str, JsonValue] = {"repeat": repeat, "dispatches": len(baseline.dispatches)}
         worst_cosine, worst_abs = 1.0, 0.0
         at = condition(repeat, baseline.seed)
-        order = sorted(range(len(baseline.dispatches)), key=lambda i: baseline.dispatches[i].held_out)
-        for index in order:
-            dispatch = baseline.dispatches[index]
+        for index, dispatch in sorted(
+            enumerate(baseline.dispatches), key=lambda item: item[1].held_out
+        ):
             try:
                 result = trial.loaded.run(at.prepare(dispatch), at.state)
             except DeviceFault as fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from asmevo.codeobject.assembly import Assembly
@@ -52,3 +53,33 @@ class Gates:
                 if not verdicts[-1].passed:
                     return trial, tuple(verdicts)
         return trial, tuple(verdicts)
+
+
+def from_settings(
+    *,
+    epsilon: float,
+    k: float,
+    s_floor: float,
+    dispatch_floor: float,
+    repeats: int,
+    samples: int,
+    warmup: int,
+    cosine: float,
+    max_abs: float,
+    extra_ops: Sequence[str] = (),
+    assemble: CandidateGate | None = None,
+    static: CandidateGate | None = None,
+    equality: CandidateGate | None = None,
+    latency: CandidateGate | None = None,
+    commit: CommitGate | None = None,
+) -> Gates:
+    """Build the gates from their thresholds; a gate that is given replaces the built-in one."""
+    tolerance = Tolerance(cosine, max_abs)
+    return Gates(
+        assemble=assemble or AssembleGate(),
+        static=static or StaticGate(extra_ops),
+        equality=equality or EqualityGate(tolerance, repeats),
+        latency=latency or LatencyGate(samples, warmup),
+        commit=commit or CommitGate(epsilon, k, s_floor, dispatch_floor),
+        tolerance=tolerance,
+    )

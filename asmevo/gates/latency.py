@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asmevo.device.device import DeviceFault, Timing, UnsupportedError
@@ -91,6 +92,6 @@ def geometric_mean(ratios: list[float]) -> float:
     return math.exp(math.fsum(math.log(r) for r in ratios) / len(ratios))
 
 
-def worst_variation(pairs: list[tuple[Timing, Timing]]) -> float:
+def worst_variation(pairs: Sequence[tuple[Timing, Timing]]) -> float:
     """The largest coefficient of variation over all timings involved."""
     return max(timing.variation for pair in pairs for timing in pair)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
@@ -64,14 +65,14 @@ class StaticGate:
         return Verdict(self.gate, Outcome.PASS, "ok", "no difference that matters")
 
     def _findings(self, baseline: Baseline, candidate: CodeObject) -> Iterator[tuple[str, str]]:
-        kernel = baseline.kernel
+        kernel = candidate.kernel(baseline.kernel)
         for difference in differences(baseline.interface, Interface.of(candidate, kernel)):
             yield "interface", difference
         if outside_hash(candidate, kernel) != baseline.outside_hash:
-            yield "outside-changed", f"something outside the kernel '{kernel}' changed"
-        code = program(candidate, kernel)
+            yield "outside-changed", f"something outside the kernel '{kernel.symbol}' changed"
+        code = program(candidate, kernel.symbol)
         yield from self._opcodes(baseline.program, code)
-        yield from _resources(candidate, kernel, code)
+        yield from _resources(kernel.descriptor, code)
         yield from _new_violations(
             baseline.violations, (*missing_waits(code), *hazards(code)), code
         )
@@ -83,10 +84,16 @@ class StaticGate:
                 yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
             elif op not in known and op not in self._allowed:
                 yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"
+        barriers = sum(1 for i in candidate.instructions if i.op == "s_barrier")
+        if barriers < known["s_barrier"]:
+            # Waves of a workgroup are not run in parallel by every device, so equality alone would
+            # not show the race that a missing barrier opens.
+            yield "barrier-removed", (
+                f"{barriers} s_barrier where the original has {known['s_barrier']}"
+            )
 
 
-def _resources(candidate: CodeObject, kernel: str, code: Program) -> Iterator[tuple[str, str]]:
-    descriptor = candidate.kernel(kernel).descriptor
+def _resources(descriptor: KernelDescriptor, code: Program) -> Iterator[tuple[str, str]]:
     vgprs, agprs, sgprs = register_use(code)
     accum_offset = descriptor.accum_offset
     needed = max(vgprs, accum_offset + agprs if agprs else 0)

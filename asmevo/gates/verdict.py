@@ -10,7 +10,7 @@ from enum import StrEnum
 class Outcome(StrEnum):
     """``MISSING`` means the gate has no evidence; it never counts as a pass."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - not a password
     FAIL = "fail"
     MISSING = "missing"
 

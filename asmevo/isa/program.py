@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from asmevo.isa.instruction import Instruction
+from asmevo.isa.errors import ParseError
+from asmevo.isa.instruction import Instruction, Operand, OperandKind
+from asmevo.isa.parse import parse
+
+_WORD = 4
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,8 @@ class Program:
     """The instructions of one kernel in address order.
 
     ``offsets`` are byte offsets from the kernel's entry, one per instruction plus one for the end.
-    ``targets`` gives, per instruction, the index a branch goes to, or ``None``.
+    ``targets`` gives, per instruction, the index a branch goes to, or ``None``. ``labels`` names
+    instructions by index.
     """
 
     instructions: tuple[Instruction, ...]
@@ -26,5 +31,48 @@ class Program:
 
     @staticmethod
     def from_disassembly(rows: Sequence[tuple[int, int, str]], labels: Mapping[int, str]) -> Program:
-        """Build from ``(byte offset, size, LLVM text)`` rows; ``labels`` maps byte offsets to names."""
-        raise NotImplementedError
+        """Build from ``(byte offset, size, LLVM text)`` rows; ``labels`` maps byte offsets to names.
+
+        Branch targets may be written as LLVM's numeric word offset or as one of the ``labels``.
+        Raises ParseError when rows overlap, a label is undefined, or a branch leaves the rows or
+        lands inside an instruction.
+        """
+        offsets: list[int] = []
+        instructions: list[Instruction] = []
+        end = rows[0][0] if rows else 0
+        for offset, size, text in rows:
+            if offset < end or size not in (4, 8):
+                raise ParseError(f"instruction at offset {offset} overlaps or has a wrong size")
+            offsets.append(offset)
+            end = offset + size
+            instructions.append(parse(text))
+        index_of = {offset: index for index, offset in enumerate([*offsets, end])}
+        named = {name: offset for offset, name in labels.items()}
+        targets = tuple(
+            _target(instruction, offset, index_of, named)
+            for instruction, offset in zip(instructions, offsets, strict=True))
+        return Program(
+            tuple(instructions), (*offsets, end), targets,
+            {index_of[offset]: name for offset, name in labels.items() if offset in index_of})
+
+
+def _target(instruction: Instruction, offset: int, index_of: Mapping[int, int],
+            named: Mapping[str, int]) -> int | None:
+    operand = next((o for o in instruction.operands if o.kind is OperandKind.TARGET), None)
+    if operand is None:
+        return None
+    destination = _destination(operand, offset, named)
+    index = index_of.get(destination)
+    if index is None or index == len(index_of) - 1:
+        raise ParseError(
+            f"'{instruction.text}' at offset {offset} branches to {destination}, "
+            "which is not an instruction")
+    return index
+
+
+def _destination(operand: Operand, offset: int, named: Mapping[str, int]) -> int:
+    if operand.text in named:
+        return named[operand.text]
+    if operand.text[0] in "-0123456789":
+        return offset + _WORD * (1 + operand.value)
+    raise ParseError(f"label '{operand.text[:60]}' is not defined")

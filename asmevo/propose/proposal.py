@@ -28,12 +28,15 @@ class Proposal:
     """Edits to one base, all meant to be applied together, and why they should help.
 
     ``rule`` names the transformation; ``rationale`` is one or two sentences for the lineage.
+    ``assumption`` is what it takes for granted without a proof (rounding may change, two buffers
+    do not overlap), empty when the proposer's own analysis supports every edit.
     """
 
     edits: tuple[Edit, ...]
     rule: str
     direction: Direction
     rationale: str
+    assumption: str = ""
 
 
 @dataclass(frozen=True, slots=True)

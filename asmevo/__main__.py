@@ -1,0 +1,66 @@
+"""The command line: compose the configuration, run its task, report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from asmevo.config import register
+from asmevo.failure import explain
+
+
+def config_folder() -> str:
+    """``conf/`` of a checkout, or the copy inside an installed package."""
+    package = Path(__file__).resolve().parent
+    checkout = package.parent / "conf"
+    if (package.parent / "pyproject.toml").is_file() and checkout.is_dir():
+        return str(checkout)
+    return str(package / "conf")
+
+
+def main() -> int:
+    """Run AsmEvo; gives the exit status."""
+    statuses: list[int] = []
+    started = False
+
+    @hydra.main(version_base="1.3", config_path=config_folder(), config_name="config")
+    def job(config: DictConfig) -> None:
+        nonlocal started
+        started = True
+        from asmevo.report.result import Status
+        from asmevo.report.terminal import print_result
+        from asmevo.task.run import run_task
+
+        OmegaConf.resolve(config)
+        result = run_task(config, Path(HydraConfig.get().runtime.output_dir))
+        print_result(result)
+        statuses.append(result.exit_status)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # ends a sweep as well
+
+    register()
+    wants_traceback = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
+    # Hydra would print errors its own way and exit with 1; with this set it lets them through.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        job()
+    except KeyboardInterrupt:
+        print("asmevo: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        # Whatever goes wrong while the configuration is composed is the user's to mend.
+        sentence = None if wants_traceback else explain(error, composing=not started)
+        if sentence is None:
+            raise
+        print(f"asmevo: {sentence}", file=sys.stderr)
+        return 2
+    return max(statuses, default=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

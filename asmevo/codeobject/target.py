@@ -1,0 +1,73 @@
+"""The processor a code object is built for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from asmevo.codeobject.errors import CodeObjectError
+
+EM_AMDGPU = 224
+
+
+class Feature(StrEnum):
+    """A target feature's setting, as ELF flags of code object version 4 and later state it."""
+
+    UNSUPPORTED = "unsupported"
+    ANY = "any"
+    OFF = "off"
+    ON = "on"
+
+
+# LLVM "User Guide for AMDGPU Backend", tables "AMDGPU ELF Header e_flags" for V4/V5 and V6.
+_MACHINES = {
+    0x2F: "gfx906", 0x30: "gfx908", 0x3F: "gfx90a", 0x40: "gfx940", 0x4B: "gfx941", 0x4C: "gfx942",
+    0x4F: "gfx950",
+}
+_MACHINE_MASK = 0xFF
+_XNACK_SHIFT = 8
+_SRAMECC_SHIFT = 10
+_KNOWN_FLAGS = 0xFFF
+_SETTINGS = (Feature.UNSUPPORTED, Feature.ANY, Feature.OFF, Feature.ON)
+_VERSIONS = {2: 4, 3: 5, 4: 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A processor name and the two features that a code object may fix."""
+
+    isa: str
+    xnack: Feature = Feature.ANY
+    sramecc: Feature = Feature.ANY
+
+    @classmethod
+    def from_flags(cls, flags: int, abi_version: int) -> tuple[Target, int]:
+        """The target of ELF ``e_flags`` and the code object version of an ABI version.
+
+        Raises `CodeObjectError` on processors and versions that AsmEvo does not know.
+        """
+        if abi_version not in _VERSIONS:
+            raise CodeObjectError(f"ELF ABI version {abi_version} is not code object version 4, 5 "
+                                  "or 6")
+        isa = _MACHINES.get(flags & _MACHINE_MASK)
+        if isa is None:
+            raise CodeObjectError(f"AMDGPU processor {flags & _MACHINE_MASK:#x} is not one of "
+                                  f"{', '.join(_MACHINES.values())}")
+        if flags & ~_KNOWN_FLAGS:
+            raise CodeObjectError(f"unknown bits in the ELF flags {flags:#x}")
+        return cls(isa, _SETTINGS[flags >> _XNACK_SHIFT & 3],
+                   _SETTINGS[flags >> _SRAMECC_SHIFT & 3]), _VERSIONS[abi_version]
+
+    @property
+    def processor(self) -> str:
+        """The target ID that compilers take, e.g. ``gfx942:sramecc+:xnack-``."""
+        parts = [self.isa]
+        for name, setting in (("sramecc", self.sramecc), ("xnack", self.xnack)):
+            if setting in (Feature.ON, Feature.OFF):
+                parts.append(name + ("+" if setting is Feature.ON else "-"))
+        return ":".join(parts)
+
+    @property
+    def triple(self) -> str:
+        """The argument of the `.amdgcn_target` directive."""
+        return f"amdgcn-amd-amdhsa--{self.processor}"

@@ -1,0 +1,126 @@
+"""The typed schema of the configuration, for Hydra's ConfigStore.
+
+A YAML of a group that begins with ``defaults: [schema, _self_]`` is checked against the dataclass
+here: an unknown key or a value of the wrong type is an error. A component of your own may leave the
+schema out. Imports nothing of AsmEvo, so that ``--help`` stays fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+# Hydra resolves these annotations at run time and knows no `X | None`-style aliases of its own
+# beyond what OmegaConf supports, hence plain builtin types and Any throughout.
+
+
+@dataclass
+class KernelConfig:
+    _target_: str = "asmevo.dispatch.kernel.declare"
+    _convert_: str = "all"
+    name: str = MISSING
+    source: Any = MISSING
+    symbol: str | None = None
+    launch: Any = None
+    buffers: list[Any] = field(default_factory=list)
+    scalars: list[Any] = field(default_factory=list)
+    constants: dict[str, int] = field(default_factory=dict)
+    shapes: list[dict[str, int]] = field(default_factory=list)
+    held_out_shapes: list[dict[str, int]] = field(default_factory=list)
+
+
+@dataclass
+class OracleConfig:
+    _target_: str = "asmevo.dispatch.declared.DeclaredOracle"
+    _convert_: str = "all"
+    families: list[str] = MISSING
+    held_out_families: list[str] = MISSING
+    seed: int = MISSING
+    guard: int = MISSING
+
+
+@dataclass
+class GatesConfig:
+    _target_: str = "asmevo.gates.harness.from_settings"
+    _convert_: str = "all"
+    epsilon: float = MISSING
+    k: float = MISSING
+    s_floor: float = MISSING
+    dispatch_floor: float = MISSING
+    repeats: int = MISSING
+    samples: int = MISSING
+    warmup: int = MISSING
+    cosine: float = MISSING
+    max_abs: float = MISSING
+    extra_ops: list[str] = field(default_factory=list)
+    assemble: Any = None
+    static: Any = None
+    equality: Any = None
+    latency: Any = None
+    commit: Any = None
+
+
+@dataclass
+class BudgetConfig:
+    _target_: str = "asmevo.search.budget.Budget"
+    attempts: int = MISSING
+    seconds: float = MISSING
+
+
+@dataclass
+class SearchConfig:
+    _target_: str = "asmevo.search.settings.Search"
+    _convert_: str = "all"
+    planner: Any = MISSING
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
+    executor: str = MISSING
+    workers: int = MISSING
+    seed: int = MISSING
+
+
+@dataclass
+class RegistryConfig:
+    _target_: str = "asmevo.registry.registry.Registry"
+    path: str = MISSING
+    url: str | None = None
+    busy_timeout_s: float = MISSING
+
+
+@dataclass
+class TaskConfig:
+    _target_: str = MISSING
+
+
+@dataclass
+class Config:
+    """The whole configuration, one field for each group, plus what single tasks take."""
+
+    task: Any = MISSING
+    kernel: Any = MISSING
+    device: Any = MISSING
+    oracle: Any = MISSING
+    gates: Any = MISSING
+    profile: Any = MISSING
+    proposer: Any = MISSING
+    search: Any = MISSING
+    registry: Any = MISSING
+    toolchain: Any = MISSING
+    candidate: str | None = None
+
+
+def register() -> None:
+    """Put the schemas into Hydra's ConfigStore."""
+    store = ConfigStore.instance()
+    store.store(name="config_schema", node=Config)
+    for group, schema in (
+        ("kernel", KernelConfig),
+        ("oracle", OracleConfig),
+        ("gates", GatesConfig),
+        ("search", SearchConfig),
+        ("registry", RegistryConfig),
+        ("task", TaskConfig),
+    ):
+        store.store(group=group, name="schema", node=schema)

@@ -1,0 +1,256 @@
+#include "launch.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+namespace asmevo {
+
+namespace {
+
+constexpr u64 kSlice = 4'000'000;  // wave-instructions between two polls
+
+// Finaliser of a 32-bit hash (multiply-xorshift): cheap enough to fill every register of every wave.
+inline u32 mix(u32 x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+u32 wave_seed(u64 poison, u64 wave) {
+  const u64 x = (poison + 1) * 0x9e3779b97f4a7c15ull + wave * 0xd1b54a32d192ed03ull;
+  return mix(static_cast<u32>(x) ^ mix(static_cast<u32>(x >> 32)));
+}
+
+// Undefined state: word n of a wave or workgroup is mix(seed + n), so every register and lane holds
+// a different pattern and each seed gives another.
+void fill_poison(u32* words, std::size_t count, u32 seed) {
+  for (std::size_t i = 0; i < count; ++i) words[i] = mix(seed + static_cast<u32>(i));
+}
+
+// Source and destination registers under GPR indexing move by M0[7:0]; one that leaves the wave's
+// registers is a fault, because hardware then silently uses another register.
+void run_indexed(Wave& w, const Step& s) {
+  if (s.dpp != nullptr) {
+    throw Fault(FaultKind::kIllegal, "DPP under GPR indexing is not modelled");
+  }
+  const u32 m0 = w.s[kM0];
+  const u32 index = m0 & 0xff, mode = (m0 >> 12) & 15;
+  Step moved = s;
+  const auto move = [&](u16& row, u32 words) {
+    if (row >= w.vgprs) throw Fault(FaultKind::kIllegal, "GPR indexing of an AGPR is not modelled");
+    if (row + index + words > w.vgprs) {
+      throw Fault(FaultKind::kIllegal, "GPR index " + std::to_string(index) + " from v" +
+                                           std::to_string(row) + " leaves the " +
+                                           std::to_string(w.vgprs) + " VGPRs of the wave");
+    }
+    row = static_cast<u16>(row + index);
+  };
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (((mode >> k) & 1) && s.src[k].kind == Operand::Kind::kVector) {
+      move(moved.src[k].index, s.src_words[k]);
+    }
+  }
+  if ((mode & kGprIndexDst) && s.dst_is_vector) move(moved.dst, s.dst_words);
+  s.handler(w, moved);
+}
+
+class Runner {
+ public:
+  Runner(const Program& program, Memory& memory, const Launch& launch, Trace* trace,
+         const std::function<void()>& poll)
+      : program_(program), memory_(memory), launch_(launch), trace_(trace), poll_(poll),
+        items_(launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2]),
+        budget_(launch.instruction_budget) {
+    const std::size_t count = (items_ + kLanes - 1) / kLanes;
+    const std::size_t words = std::size_t{program.rows()} * kLanes;
+    for (std::size_t i = 0; i < count; ++i) {
+      waves_.push_back(std::make_unique<Wave>());
+      // std::allocator honours the alignment of the row type.
+      registers_.emplace_back(program.rows());
+      waves_.back()->v = registers_.back().front().lane;
+    }
+    words_ = words;
+    group_.lds.resize(launch.lds_bytes);
+  }
+
+  void run_workgroup(u32 id) {
+    begin(id);
+    for (;;) {
+      bool ended = true;
+      for (std::size_t i = 0; i < waves_.size(); ++i) {
+        Wave& w = *waves_[i];
+        if (w.stop == Stop::kEnd) continue;
+        w.stop = Stop::kNone;
+        run_wave(w, id);
+        ended = ended && w.stop == Stop::kEnd;
+      }
+      if (ended) break;
+    }
+    if (trace_ != nullptr) {
+      for (WaveTrace& t : traces_) trace_->waves.push_back(std::move(t));
+    }
+  }
+
+  u64 instructions() const { return launch_.instruction_budget - budget_; }
+
+ private:
+  struct alignas(64) Row {
+    u32 lane[kLanes];
+  };
+
+  void begin(u32 id) {
+    const u32 ids[3] = {id % launch_.grid[0], id / launch_.grid[0] % launch_.grid[1],
+                        id / launch_.grid[0] / launch_.grid[1]};
+    std::vector<u32> lds((group_.lds.size() + 3) / 4);
+    fill_poison(lds.data(), lds.size(), wave_seed(~launch_.poison, id));
+    std::memcpy(group_.lds.data(), lds.data(), group_.lds.size());
+    traces_.assign(trace_ != nullptr ? waves_.size() : 0, WaveTrace{});
+    for (std::size_t i = 0; i < waves_.size(); ++i) {
+      Wave& w = *waves_[i];
+      const u32 seed = wave_seed(launch_.poison, u64{id} * waves_.size() + i);
+      fill_poison(w.v, words_, seed);
+      fill_poison(w.s, kScalarFile, mix(~seed));
+      w.scc = w.s[0] & 1;
+      std::copy(launch_.user_sgprs.begin(), launch_.user_sgprs.end(), w.s);
+      for (std::size_t d = 0; d < 3; ++d) {
+        if (const int at = launch_.group_id_sgprs[d]; at >= 0) w.s[at] = ids[d];
+      }
+      const std::size_t first = i * kLanes;
+      const std::size_t lanes = std::min<std::size_t>(kLanes, items_ - first);
+      w.set_scalar64(kExec, lanes == kLanes ? kAllLanes : (u64{1} << lanes) - 1);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) w.v[lane] = packed_item(first + lane);
+      w.pc = 0;
+      w.stop = Stop::kNone;
+      w.gpr_index_enabled = false;
+      w.write_mask = kAllLanes;
+      w.vgprs = program_.vgprs();
+      w.fp = program_.fp();
+      w.memory = &memory_;
+      w.group = &group_;
+      w.vm.clear();
+      w.lgkm.clear();
+      w.trace = nullptr;
+      if (trace_ != nullptr) {
+        traces_[i].workgroup = id;
+        traces_[i].wave = static_cast<u32>(i);
+        w.trace = &traces_[i];
+      }
+    }
+  }
+
+  // v0 of gfx90a and later: x | y << 10 | z << 20 (LLVM AMDGPUUsage, "Initial Kernel Execution
+  // State").
+  u32 packed_item(std::size_t item) const {
+    const auto flat = static_cast<u32>(item);
+    const u32 x = flat % launch_.workgroup[0];
+    const u32 y = flat / launch_.workgroup[0] % launch_.workgroup[1];
+    const u32 z = flat / launch_.workgroup[0] / launch_.workgroup[1];
+    u32 packed = x & 0x3ff;
+    if (launch_.work_item_dimensions >= 2) packed |= (y & 0x3ff) << 10;
+    if (launch_.work_item_dimensions >= 3) packed |= (z & 0x3ff) << 20;
+    return packed;
+  }
+
+  void run_wave(Wave& w, u32 id) {
+    try {
+      while (w.stop == Stop::kNone) {
+        const u64 slice = std::min(budget_, kSlice - since_poll_);
+        const u64 used = w.trace != nullptr ? execute<true>(w, slice) : execute<false>(w, slice);
+        budget_ -= used;
+        since_poll_ += used;
+        if (since_poll_ >= kSlice) {
+          since_poll_ = 0;
+          poll_();
+        }
+        if (budget_ == 0 && w.stop == Stop::kNone) {
+          throw Fault(FaultKind::kBudget, "the launch exceeded its budget of " +
+                                              std::to_string(launch_.instruction_budget) +
+                                              " wave-instructions");
+        }
+      }
+    } catch (Fault& fault) {
+      // Handlers run after the program counter moved on, and none faults after a jump.
+      fault.instruction = w.pc == 0 ? 0 : w.pc - 1;
+      fault.workgroup = id;
+      throw;
+    }
+  }
+
+  template <bool Traced>
+  u64 execute(Wave& w, u64 limit) {
+    const Step* steps = program_.steps().data();
+    u64 left = limit;
+    while (left != 0) {
+      --left;
+      const std::size_t pc = w.pc++;
+      const Step& s = steps[pc];
+      if constexpr (Traced) {
+        if (pc < program_.size()) w.trace->entries.push_back({static_cast<u32>(pc), kNoAccess});
+      }
+      if (w.gpr_index_enabled && s.is_vector) [[unlikely]] {
+        run_indexed(w, s);
+      } else {
+        s.handler(w, s);
+      }
+      if (w.stop != Stop::kNone) break;
+    }
+    return limit - left;
+  }
+
+  const Program& program_;
+  Memory& memory_;
+  const Launch& launch_;
+  Trace* trace_;
+  const std::function<void()>& poll_;
+  std::size_t items_;
+  std::size_t words_ = 0;
+  u64 budget_;
+  u64 since_poll_ = 0;
+  Workgroup group_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::vector<std::vector<Row>> registers_;
+  std::vector<WaveTrace> traces_;
+};
+
+void check(const Program& program, const Launch& launch, std::span<const u32> order) {
+  u64 groups = 1, items = 1;
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (launch.grid[d] == 0 || launch.workgroup[d] == 0) {
+      throw std::invalid_argument("grid and workgroup dimensions must be positive");
+    }
+    if (launch.workgroup[d] > 1024) throw std::invalid_argument("workgroup dimension above 1024");
+    groups *= launch.grid[d];
+    if (groups > 0xffffffffull) throw std::invalid_argument("more than 2^32 - 1 workgroups");
+    items *= launch.workgroup[d];
+    if (launch.group_id_sgprs[d] >= 102) throw std::invalid_argument("workgroup id register");
+  }
+  if (items > 1024) throw std::invalid_argument("a workgroup has at most 1024 work-items");
+  if (launch.lds_bytes > 65536) throw std::invalid_argument("a workgroup has at most 64 KiB of LDS");
+  if (launch.user_sgprs.size() > 102) throw std::invalid_argument("more than 102 user SGPRs");
+  if (launch.work_item_dimensions < 1 || launch.work_item_dimensions > 3) {
+    throw std::invalid_argument("v0 holds 1 to 3 work-item dimensions");
+  }
+  for (const u32 id : order) {
+    if (id >= groups) throw std::invalid_argument("workgroup id outside the grid");
+  }
+  (void)program;
+}
+
+}  // namespace
+
+LaunchResult run(const Program& program, Memory& memory, const Launch& launch,
+                 std::span<const u32> order, Trace* trace, const std::function<void()>& poll) {
+  check(program, launch, order);
+  Runner runner(program, memory, launch, trace, poll);
+  if (trace != nullptr) {
+    const u32 items = launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2];
+    trace->waves_per_workgroup = static_cast<u32>((items + kLanes - 1) / kLanes);
+  }
+  for (const u32 id : order) runner.run_workgroup(id);
+  return {runner.instructions()};
+}
+
+}  // namespace asmevo

@@ -1,0 +1,70 @@
+#include "memory.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace asmevo {
+
+namespace {
+
+std::string hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::uint64_t distance(const MappedRegion& r, std::uint64_t address) {
+  if (address < r.base) return r.base - address;
+  const std::uint64_t last = r.base + (r.size - 1);
+  return address > last ? address - last : 0;
+}
+
+}  // namespace
+
+Memory::Memory(std::vector<MappedRegion> regions) : regions_(std::move(regions)) {
+  std::erase_if(regions_, [](const MappedRegion& r) { return r.size == 0; });
+  std::sort(regions_.begin(), regions_.end(),
+            [](const MappedRegion& a, const MappedRegion& b) { return a.base < b.base; });
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const MappedRegion& r = regions_[i];
+    if (r.base + (r.size - 1) < r.base) {
+      throw std::invalid_argument("region '" + r.name + "' wraps around the address space");
+    }
+    if (i > 0 && r.base - regions_[i - 1].base < regions_[i - 1].size) {
+      throw std::invalid_argument("regions '" + regions_[i - 1].name + "' and '" + r.name +
+                                  "' overlap");
+    }
+  }
+}
+
+const MappedRegion* Memory::search(std::uint64_t address, std::uint64_t size) noexcept {
+  auto after = std::upper_bound(
+      regions_.begin(), regions_.end(), address,
+      [](std::uint64_t a, const MappedRegion& r) { return a < r.base; });
+  if (after == regions_.begin()) return nullptr;
+  const MappedRegion& candidate = *std::prev(after);
+  if (!holds(candidate, address, size)) return nullptr;
+  last_ = &candidate;
+  return last_;
+}
+
+void Memory::fail(std::uint64_t address, std::uint64_t size, bool write, int lane) const {
+  std::string message = std::string(write ? "store" : "load") + " of " + std::to_string(size) +
+                        " bytes at " + hex(address) + " in lane " + std::to_string(lane);
+  const auto nearest = std::min_element(
+      regions_.begin(), regions_.end(), [&](const MappedRegion& a, const MappedRegion& b) {
+        return distance(a, address) < distance(b, address);
+      });
+  if (nearest == regions_.end()) {
+    message += ": no memory is mapped";
+  } else if (distance(*nearest, address) == 0 && holds(*nearest, address, size)) {
+    message += ": region '" + nearest->name + "' is read-only";
+  } else {
+    message += " is outside every mapped region; nearest is '" + nearest->name + "' at " +
+               hex(nearest->base) + " of " + std::to_string(nearest->size) + " bytes";
+  }
+  throw Fault(FaultKind::kMemory, message, lane, address);
+}
+
+}  // namespace asmevo

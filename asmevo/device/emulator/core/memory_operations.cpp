@@ -1,0 +1,279 @@
+// SMEM, MUBUF, global and LDS operations. A load reads memory here, at issue, and its registers
+// change when a wait delivers it; a store takes effect in memory at issue.
+#include <algorithm>
+#include <bit>
+
+#include "lds_banks.hpp"
+#include "operation.hpp"
+
+namespace asmevo {
+
+namespace {
+
+// Distinct lines in first-touch order, as the cycle model wants them.
+class Tracer {
+ public:
+  explicit Tracer(WaveTrace& trace) : trace_(trace), first_(trace.lines.size()) {}
+  void touch(u64 address, u64 size) {
+    bytes_ += size;
+    for (u64 line = address / kLineBytes; line <= (address + size - 1) / kLineBytes; ++line) {
+      const auto begin = trace_.lines.begin() + static_cast<std::ptrdiff_t>(first_);
+      if (std::find(begin, trace_.lines.end(), line) == trace_.lines.end()) {
+        trace_.lines.push_back(line);
+      }
+    }
+  }
+  void finish(u32 lds_cycles = 0) {
+    Access access;
+    access.first_line = static_cast<u32>(first_);
+    access.line_count = static_cast<u16>(trace_.lines.size() - first_);
+    access.lds_cycles = static_cast<u16>(lds_cycles);
+    access.bytes = static_cast<u32>(bytes_);
+    trace_.entries.back().access = static_cast<u32>(trace_.accesses.size());
+    trace_.accesses.push_back(access);
+  }
+  void add_bytes(u64 bytes) { bytes_ += bytes; }
+
+ private:
+  WaveTrace& trace_;
+  std::size_t first_;
+  u64 bytes_ = 0;
+};
+
+template <u8 Words>
+void scalar_load(Wave& w, const Step& s) {
+  u64 address = w.read64(s.src[0]) + static_cast<u64>(i64{s.imm0});
+  if (s.src[1].kind != Operand::Kind::kAbsent) address += w.read32(s.src[1]);
+  address &= ~u64{3};
+  const u8* bytes = w.memory->access(address, 4 * Words, false, 0);
+  Pending& p = w.issue_lgkm(Words > 1 ? 2 : 1);
+  p.kind = Pending::Kind::kScalar;
+  p.words = Words;
+  p.dst = s.dst;
+  std::memcpy(p.data.data(), bytes, 4 * Words);
+  if (w.trace != nullptr) {
+    Tracer tracer(*w.trace);
+    tracer.touch(address, 4 * Words);
+    tracer.finish();
+  }
+}
+
+// Addresses of one vector memory operation; words[i] dwords of lane i are in range, the rest is
+// dropped or reads 0.
+struct LaneAccess {
+  u64 address[kLanes];
+  u8 words[kLanes];
+  u64 active;
+};
+
+void trace_lanes(Wave& w, const LaneAccess& access) {
+  Tracer tracer(*w.trace);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    if (access.words[i] != 0) tracer.touch(access.address[i], 4 * u64{access.words[i]});
+  }
+  tracer.finish();
+}
+
+// Host pointer of the lowest address when one region holds every lane's whole access.
+template <u8 Words>
+u8* common_region(Wave& w, const LaneAccess& access, bool write, u64& low) {
+  low = ~u64{0};
+  u64 high = 0;
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    if (access.words[i] != Words) return nullptr;
+    low = std::min(low, access.address[i]);
+    high = std::max(high, access.address[i]);
+  }
+  if (low > high || high > ~u64{0} - 4 * Words) return nullptr;
+  const MappedRegion* region = w.memory->find(low, high - low + 4 * Words);
+  if (region == nullptr || (write && !region->writable)) return nullptr;
+  return region->bytes + (low - region->base);
+}
+
+template <u8 Words>
+void load(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kVector;
+  p.words = Words;
+  p.dst = s.dst;
+  p.lanes = access.active;
+  u64 low;
+  const u8* base = common_region<Words>(w, access, false, low);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word[Words] = {};
+    if (base != nullptr) {
+      std::memcpy(word, base + (access.address[i] - low), sizeof word);
+    } else if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
+      std::memcpy(word, w.memory->access(access.address[i], size, false, static_cast<int>(i)), size);
+    }
+    for (std::size_t k = 0; k < Words; ++k) p.data[k * kLanes + i] = word[k];
+  }
+  if (w.trace != nullptr) trace_lanes(w, access);
+}
+
+template <u8 Words>
+void store(Wave& w, const Step& s, const LaneAccess& access) {
+  w.issue_vm().kind = Pending::Kind::kStore;
+  const u32* data = w.v + s.dst * kLanes;
+  u64 low;
+  u8* base = common_region<Words>(w, access, true, low);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word[Words];
+    for (std::size_t k = 0; k < Words; ++k) word[k] = data[k * kLanes + i];
+    if (base != nullptr) {
+      std::memcpy(base + (access.address[i] - low), word, sizeof word);
+    } else if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
+      std::memcpy(w.memory->access(access.address[i], size, true, static_cast<int>(i)), word, size);
+    }
+  }
+  if (w.trace != nullptr) trace_lanes(w, access);
+}
+
+// Buffer resource of gfx9: base 48 bits, stride 14, swizzle enable bit 63, num_records 32. Bounds:
+// with IDXEN and a stride, num_records counts records; otherwise it counts bytes and every dword of
+// the access is checked on its own (CDNA3 ISA, "Range Checking"; LLVM AMDGPUUsage, "Buffer
+// Resource"; Mesa ac_descriptors on gfx9).
+template <u8 Words, bool Store>
+void buffer(Wave& w, const Step& s) {
+  const u32* resource = &w.s[s.src[1].index];
+  const u64 base = resource[0] | (u64{resource[1] & 0xffffu} << 32);
+  const u64 stride = (resource[1] >> 16) & 0x3fffu;
+  const u64 records = resource[2];
+  if (resource[1] >> 31) throw Fault(FaultKind::kIllegal, "swizzled buffer resources are not modelled");
+  if (resource[3] >> 30) throw Fault(FaultKind::kIllegal, "word 3 of the resource is not a buffer's");
+
+  const u64 soffset = w.read32(s.src[2]);
+  const u64 immediate = static_cast<u32>(s.imm0);
+  const bool offen = s.flags & kFlagOffen;
+  const bool idxen = s.flags & kFlagIdxen;
+  const bool structured = idxen && stride != 0;
+  const u32* index = idxen ? w.v + s.src[0].index * kLanes : nullptr;
+  const u32* offset = offen ? w.v + (s.src[0].index + (idxen ? 1 : 0)) * kLanes : nullptr;
+
+  LaneAccess access;
+  access.active = w.active();
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const u64 record = index ? index[i] : 0;
+    const u64 within = (offset ? u64{offset[i]} : 0) + immediate + soffset;
+    const u64 total = within + record * stride;
+    access.address[i] = base + total;
+    if (structured) {
+      access.words[i] = record < records ? Words : 0;
+    } else {
+      const u64 room = total < records ? (records - total) / 4 : 0;
+      access.words[i] = static_cast<u8>(room < Words ? room : Words);
+    }
+  }
+  if constexpr (Store) store<Words>(w, s, access); else load<Words>(w, s, access);
+}
+
+template <u8 Words, bool Store>
+void global(Wave& w, const Step& s) {
+  const u64 immediate = static_cast<u64>(i64{s.imm0});
+  LaneAccess access;
+  access.active = w.active();
+  std::fill_n(access.words, kLanes, Words);
+  const u32* lo = w.v + s.src[0].index * kLanes;
+  if (s.src[1].kind != Operand::Kind::kAbsent) {
+    const u64 base = w.read64(s.src[1]) + immediate;
+    for (std::size_t i = 0; i < kLanes; ++i) access.address[i] = base + lo[i];
+  } else {
+    const u32* hi = lo + kLanes;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      access.address[i] = (lo[i] | (u64{hi[i]} << 32)) + immediate;
+    }
+  }
+  if constexpr (Store) store<Words>(w, s, access); else load<Words>(w, s, access);
+}
+
+void trace_lds(Wave& w, const u32* address, const u64* offsets, std::size_t parts, u32 words,
+               bool write) {
+  Tracer tracer(*w.trace);
+  u32 cycles = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    cycles += lds_cycles(address, static_cast<u32>(offsets[part]), w.active(), words, write);
+  }
+  tracer.add_bytes(u64{static_cast<u32>(std::popcount(w.active()))} * 4 * words * parts);
+  tracer.finish(cycles);
+}
+
+// Dwords beyond the allocated LDS read 0 and are not written (CDNA3 ISA, "LDS Out of Range").
+// Parts is 2 for ds_read2/ds_write2; Scale turns their offsets into bytes.
+template <u8 Words, std::size_t Parts, u32 Scale>
+void lds_read(Wave& w, const Step& s) {
+  const u32* address = w.v + s.src[0].index * kLanes;
+  const u64 offsets[2] = {u64{static_cast<u32>(s.imm0)} * Scale,
+                          u64{static_cast<u32>(s.imm1)} * Scale};
+  const std::vector<u8>& lds = w.group->lds;
+  Pending& p = w.issue_lgkm(1);
+  p.kind = Pending::Kind::kVector;
+  p.words = Words * Parts;
+  p.dst = s.dst;
+  p.lanes = w.active();
+  for (u64 m = p.lanes; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    for (std::size_t k = 0; k < Words * Parts; ++k) {
+      const u64 at = address[i] + offsets[k / Words] + 4 * (k % Words);
+      u32 word = 0;
+      if (at + 4 <= lds.size()) std::memcpy(&word, lds.data() + at, 4);
+      p.data[k * kLanes + i] = word;
+    }
+  }
+  if (w.trace != nullptr) trace_lds(w, address, offsets, Parts, Words, false);
+}
+
+template <u8 Words, std::size_t Parts, u32 Scale>
+void lds_write(Wave& w, const Step& s) {
+  const u32* address = w.v + s.src[0].index * kLanes;
+  const u64 offsets[2] = {u64{static_cast<u32>(s.imm0)} * Scale,
+                          u64{static_cast<u32>(s.imm1)} * Scale};
+  std::vector<u8>& lds = w.group->lds;
+  w.issue_lgkm(1).kind = Pending::Kind::kStore;
+  for (std::size_t part = 0; part < Parts; ++part) {
+    const u32* data = w.v + s.src[1 + part].index * kLanes;
+    for (u64 m = w.active(); m != 0; m &= m - 1) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(m));
+      for (std::size_t k = 0; k < Words; ++k) {
+        const u64 at = address[i] + offsets[part] + 4 * k;
+        if (at + 4 <= lds.size()) std::memcpy(lds.data() + at, &data[k * kLanes + i], 4);
+      }
+    }
+  }
+  if (w.trace != nullptr) trace_lds(w, address, offsets, Parts, Words, true);
+}
+
+#define SCALAR_LOAD(name, n) \
+  {name, Shape::kScalarLoad, n, {2, 1, 0}, kNoTraits, scalar_load<n>}
+#define BUFFER(suffix, n) \
+  {"buffer_load_" suffix, Shape::kBuffer, n, {2, 4, 1}, kNoTraits, buffer<n, false>}, \
+  {"buffer_store_" suffix, Shape::kBuffer, n, {2, 4, 1}, kStore, buffer<n, true>}
+#define GLOBAL(suffix, n) \
+  {"global_load_" suffix, Shape::kGlobal, n, {2, 2, 0}, kNoTraits, global<n, false>}, \
+  {"global_store_" suffix, Shape::kGlobal, n, {2, 2, 0}, kStore, global<n, true>}
+#define LDS(suffix, n) \
+  {"ds_read_" suffix, Shape::kLds, n, {1, 0, 0}, kNoTraits, lds_read<n, 1, 1>}, \
+  {"ds_write_" suffix, Shape::kLds, 0, {1, n, 0}, kNoTraits, lds_write<n, 1, 1>}
+#define LDS2(infix, suffix, n, scale) \
+  {"ds_read2" infix suffix, Shape::kLds, 2 * n, {1, 0, 0}, kNoTraits, lds_read<n, 2, scale>}, \
+  {"ds_write2" infix suffix, Shape::kLds, 0, {1, n, n}, kNoTraits, lds_write<n, 2, scale>}
+
+constexpr Operation kTable[] = {
+    SCALAR_LOAD("s_load_dword", 1),    SCALAR_LOAD("s_load_dwordx2", 2),
+    SCALAR_LOAD("s_load_dwordx4", 4),  SCALAR_LOAD("s_load_dwordx8", 8),
+    SCALAR_LOAD("s_load_dwordx16", 16),
+    BUFFER("dword", 1), BUFFER("dwordx2", 2), BUFFER("dwordx3", 3), BUFFER("dwordx4", 4),
+    GLOBAL("dword", 1), GLOBAL("dwordx2", 2), GLOBAL("dwordx3", 3), GLOBAL("dwordx4", 4),
+    LDS("b32", 1), LDS("b64", 2), LDS("b128", 4),
+    LDS2("_", "b32", 1, 4), LDS2("_", "b64", 2, 8),
+    LDS2("st64_", "b32", 1, 256), LDS2("st64_", "b64", 2, 512),
+};
+
+}  // namespace
+
+std::span<const Operation> memory_operations() { return kTable; }
+
+}  // namespace asmevo

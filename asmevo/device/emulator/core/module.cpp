@@ -1,0 +1,227 @@
+// The Python module `asmevo_core`.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "launch.hpp"
+
+namespace nb = nanobind;
+
+#ifdef ASMEVO_HAS_TIMING
+void bind_timing(nb::module_& m);
+#endif
+
+namespace asmevo {
+
+namespace {
+
+using Bytes = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstBytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ids = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+const char* shape_name(Shape shape) {
+  switch (shape) {
+    case Shape::kScalar: return "scalar";
+    case Shape::kBranch: return "branch";
+    case Shape::kControl: return "control";
+    case Shape::kScalarLoad: return "scalar_load";
+    case Shape::kVector: return "vector";
+    case Shape::kCompare: return "compare";
+    case Shape::kReadLane: return "read_lane";
+    case Shape::kWriteLane: return "write_lane";
+    case Shape::kBuffer: return "buffer";
+    case Shape::kGlobal: return "global";
+    case Shape::kLds: return "lds";
+  }
+  return "";
+}
+
+const char* fault_kind(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kMemory: return "memory";
+    case FaultKind::kBudget: return "budget";
+    case FaultKind::kIllegal: return "illegal";
+  }
+  return "";
+}
+
+nb::list operation_list() {
+  nb::list out;
+  for (const Operation& op : operations()) {
+    out.append(nb::make_tuple(op.name, shape_name(op.shape), op.dst_words,
+                              nb::make_tuple(op.src_words[0], op.src_words[1], op.src_words[2]),
+                              op.traits));
+  }
+  return out;
+}
+
+nb::list record_fields() {
+  nb::list out;
+  for (const RecordField& f : kRecordFields) {
+    out.append(nb::make_tuple(f.name, f.offset, f.size, f.is_signed));
+  }
+  return out;
+}
+
+// Holds the arrays that back the regions for as long as the memory lives.
+struct BoundMemory {
+  std::vector<Bytes> arrays;
+  Memory memory;
+
+  static BoundMemory make(const std::vector<std::tuple<std::string, u64, Bytes, bool>>& regions) {
+    std::vector<Bytes> arrays;
+    std::vector<MappedRegion> mapped;
+    for (const auto& [name, base, bytes, writable] : regions) {
+      arrays.push_back(bytes);
+      mapped.push_back({name, base, bytes.size(), bytes.data(), writable});
+    }
+    return {std::move(arrays), Memory(std::move(mapped))};
+  }
+};
+
+Program make_program(const ConstBytes& records, u32 vgprs, u32 agprs, bool keep_denormal_inputs,
+                     bool keep_denormal_results, bool dx10_clamp) {
+  if (records.size() % sizeof(Record) != 0) {
+    throw std::invalid_argument("the record array is not a whole number of records");
+  }
+  std::vector<Record> copy(records.size() / sizeof(Record));
+  if (!copy.empty()) std::memcpy(copy.data(), records.data(), records.size());
+  FpMode fp;
+  fp.keep_in = keep_denormal_inputs ? ~0u : kSignBit;
+  fp.keep_out = keep_denormal_results ? ~0u : kSignBit;
+  fp.dx10_clamp = dx10_clamp;
+  return Program(copy, vgprs, agprs, fp);
+}
+
+u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
+           std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
+           std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
+           u64 instruction_budget, Trace* trace) {
+  const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
+                          lds_bytes, poison, instruction_budget};
+  const std::span<const u32> ids(order.data(), order.size());
+  nb::gil_scoped_release released;
+  const auto poll = [] {
+    nb::gil_scoped_acquire acquired;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
+  return run(program, memory.memory, parameters, ids, trace, poll).instructions;
+}
+
+u64 entry_count(const Trace& trace) {
+  u64 n = 0;
+  for (const WaveTrace& w : trace.waves) n += w.entries.size();
+  return n;
+}
+
+nb::ndarray<nb::numpy, u64, nb::ndim<1>> issue_counts(const Trace& trace, std::size_t size) {
+  auto* counts = new std::vector<u64>(size);
+  nb::capsule owner(counts, [](void* p) noexcept { delete static_cast<std::vector<u64>*>(p); });
+  for (const WaveTrace& w : trace.waves) {
+    for (const TraceEntry& e : w.entries) {
+      if (e.instruction < size) ++(*counts)[e.instruction];
+    }
+  }
+  return {counts->data(), {size}, owner};
+}
+
+// (instruction, lines, LDS cycles, bytes) of every memory access of one wave.
+nb::list accesses(const Trace& trace, std::size_t wave) {
+  if (wave >= trace.waves.size()) throw nb::index_error("no such wave");
+  const WaveTrace& t = trace.waves[wave];
+  nb::list out;
+  for (const TraceEntry& e : t.entries) {
+    if (e.access == kNoAccess) continue;
+    const Access& a = t.accesses[e.access];
+    out.append(nb::make_tuple(e.instruction, a.line_count, a.lds_cycles, a.bytes));
+  }
+  return out;
+}
+
+}  // namespace
+
+NB_MODULE(asmevo_core, m) {
+#if defined(__AVX2__) && defined(__GNUC__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+    throw std::runtime_error(
+        "asmevo_core was built for x86-64-v3, but this CPU has no AVX2 and FMA; rebuild it with "
+        "-C cmake.define.ASMEVO_MARCH=x86-64");
+  }
+#endif
+  m.attr("OPERATIONS") = operation_list();
+  m.attr("RECORD_FIELDS") = record_fields();
+  m.attr("RECORD_SIZE") = sizeof(Record);
+  m.attr("CONSTANT") = kConstant;
+  m.attr("ABSENT") = kAbsent;
+  m.attr("FLAGS") = nb::make_tuple(
+      nb::make_tuple("clamp", int{kFlagClamp}), nb::make_tuple("dpp", int{kFlagDpp}),
+      nb::make_tuple("bound_ctrl", int{kFlagBoundCtrl}), nb::make_tuple("offen", int{kFlagOffen}),
+      nb::make_tuple("idxen", int{kFlagIdxen}));
+  m.attr("TRAITS") = nb::make_tuple(
+      nb::make_tuple("mods", int{kMods}), nb::make_tuple("clamp", int{kClamp}),
+      nb::make_tuple("carry_out", int{kCarryOut}), nb::make_tuple("carry_in", int{kCarryIn}),
+      nb::make_tuple("accumulate", int{kAccumulate}), nb::make_tuple("packed", int{kPacked}),
+      nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
+      nb::make_tuple("reads_dst", int{kReadsDst}));
+
+  static nb::exception<Fault> fault_type(m, "Fault");
+  nb::register_exception_translator(
+      [](const std::exception_ptr& p, void*) {
+        try {
+          std::rethrow_exception(p);
+        } catch (const Fault& f) {
+          nb::object args = nb::make_tuple(fault_kind(f.kind), f.message, f.instruction, f.workgroup,
+                                           f.lane, f.address);
+          PyErr_SetObject(fault_type.ptr(), args.ptr());
+        }
+      },
+      nullptr);
+  static nb::exception<InvalidRecord> invalid_type(m, "InvalidRecord", PyExc_ValueError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& p, void*) {
+        try {
+          std::rethrow_exception(p);
+        } catch (const InvalidRecord& e) {
+          nb::object args = nb::make_tuple(e.index, e.what());
+          PyErr_SetObject(invalid_type.ptr(), args.ptr());
+        }
+      },
+      nullptr);
+
+  nb::class_<Program>(m, "Program")
+      .def("__init__",
+           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
+              bool dx10) { new (self) Program(make_program(records, vgprs, agprs, in, out, dx10)); },
+           nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
+           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"))
+      .def("__len__", &Program::size);
+
+  nb::class_<BoundMemory>(m, "Memory")
+      .def("__init__",
+           [](BoundMemory* self,
+              const std::vector<std::tuple<std::string, u64, Bytes, bool>>& regions) {
+             new (self) BoundMemory(BoundMemory::make(regions));
+           },
+           nb::arg("regions"));
+
+  nb::class_<Trace>(m, "Trace")
+      .def(nb::init<>())
+      .def_prop_ro("waves_per_workgroup", [](const Trace& t) { return t.waves_per_workgroup; })
+      .def_prop_ro("wave_count", [](const Trace& t) { return t.waves.size(); })
+      .def_prop_ro("entry_count", &entry_count)
+      .def("issue_counts", &issue_counts, nb::arg("size"))
+      .def("accesses", &accesses, nb::arg("wave"));
+
+  m.def("launch", &launch, nb::arg("program"), nb::arg("memory"), nb::arg("order"), nb::kw_only(),
+        nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
+        nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
+        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr);
+#ifdef ASMEVO_HAS_TIMING
+  bind_timing(m);
+#endif
+}
+
+}  // namespace asmevo

@@ -1,0 +1,61 @@
+// The table of operations: name, operand shape and handler of everything the emulator executes.
+// Python's lowering reads the same table through the module, so the two cannot disagree.
+#pragma once
+
+#include <span>
+
+#include "wave.hpp"
+
+namespace asmevo {
+
+// How operands and immediates of an operation are laid out in a record.
+enum class Shape : u8 {
+  kScalar,      // dst, src0..2: scalar registers or constants
+  kBranch,      // target
+  kControl,     // imm0; src0 for s_set_gpr_idx_on
+  kScalarLoad,  // dst; src0 = base pair, src1 = offset register or absent, imm0 = offset
+  kVector,      // dst = vector register, src0..2; sdst = carry-out mask of kCarryOut
+  kCompare,     // dst = scalar pair, src0, src1
+  kReadLane,    // dst = scalar register, src0 = vector register, src1 = lane
+  kWriteLane,   // dst = vector register, src0, src1 = lane
+  kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
+  kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
+  kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
+};
+
+enum Trait : u16 {
+  kNoTraits = 0,
+  kMods = 1 << 0,        // sources take neg and abs
+  kClamp = 1 << 10,      // the result takes clamp
+  kFloat = kMods | kClamp,
+  kCarryOut = 1 << 1,    // writes a mask to sdst
+  kCarryIn = 1 << 2,     // src2 is a scalar pair
+  kAccumulate = 1 << 3,  // src2 is the destination
+  kPacked = 1 << 4,      // VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi
+  kAccSource = 1 << 5,   // src0 is an AGPR
+  kAccDst = 1 << 6,      // the destination is an AGPR
+  kStore = 1 << 7,       // dst is read, not written
+  kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
+  kReadsDst = 1 << 9,    // SOPK: src0 is the destination
+};
+
+struct Operation {
+  const char* name;
+  Shape shape;
+  u8 dst_words;
+  u8 src_words[3];
+  u16 traits;
+  Handler handler;
+};
+
+std::span<const Operation> scalar_operations();
+std::span<const Operation> control_operations();
+std::span<const Operation> integer_operations();
+std::span<const Operation> float_operations();
+std::span<const Operation> compare_operations();
+std::span<const Operation> memory_operations();
+
+// All tables one after another; an operation's id is its index.
+std::span<const Operation> operations();
+
+}  // namespace asmevo

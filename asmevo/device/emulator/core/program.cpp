@@ -1,0 +1,301 @@
+#include "program.hpp"
+
+#include <string>
+
+namespace asmevo {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+void ran_off_the_end(Wave&, const Step&) {
+  throw Fault(FaultKind::kIllegal, "execution ran past the last instruction");
+}
+
+void require(bool condition, const char* what) {
+  if (!condition) refuse(what);
+}
+
+// Source lane of each lane for a DPP control value (CDNA3 ISA, "DPP_CTRL Enumerations");
+// -1 when there is none.
+int dpp_source(u32 ctrl, int lane) {
+  const int row = lane & ~15, at = lane & 15;
+  if (ctrl <= 0xff) return (lane & ~3) + static_cast<int>((ctrl >> (2 * (lane & 3))) & 3);
+  const int n = static_cast<int>(ctrl & 15);
+  switch (ctrl) {
+    case 0x130: return lane + 1 < 64 ? lane + 1 : -1;   // wave_shl:1
+    case 0x134: return (lane + 1) & 63;                 // wave_rol:1
+    case 0x138: return lane - 1;                        // wave_shr:1
+    case 0x13c: return (lane - 1) & 63;                 // wave_ror:1
+    case 0x140: return row + 15 - at;                   // row_mirror
+    case 0x141: return (lane & ~7) + 7 - (lane & 7);    // row_half_mirror
+    // row_bcast:15 hands lane 15 of each row to the next row, row_bcast:31 lane 31 to rows 2 and 3.
+    case 0x142: return lane >= 16 ? row - 1 : -1;
+    case 0x143: return lane >= 32 ? 31 : -1;
+    default: break;
+  }
+  switch (ctrl & ~15u) {
+    case 0x100: return n != 0 && at + n < 16 ? lane + n : -1;  // row_shl
+    case 0x110: return n != 0 && at >= n ? lane - n : -1;      // row_shr
+    case 0x120: return row + ((at - n) & 15);                  // row_ror
+    case 0x150: return row + n;                                // row_newbcast
+    default: return -1;
+  }
+}
+
+bool known_dpp(u32 ctrl) {
+  if (ctrl <= 0xff) return true;
+  const u32 group = ctrl & ~15u, n = ctrl & 15;
+  if (group == 0x100 || group == 0x110 || group == 0x120) return n != 0;
+  if (group == 0x150) return true;
+  return ctrl == 0x130 || ctrl == 0x134 || ctrl == 0x138 || ctrl == 0x13c ||
+         (ctrl >= 0x140 && ctrl <= 0x143);
+}
+
+// Permute source 0, then run the operation with the writes that DPP allows. A source lane that
+// EXEC disables counts as invalid, like one outside its row.
+void run_dpp(Wave& w, const Step& s) {
+  const DppPattern& pattern = *s.dpp;
+  const u64 exec = w.exec();
+  const u32* in = w.row(s.src[0], 0);
+  u64 readable = pattern.valid;
+  if (exec != kAllLanes) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      if (((exec >> pattern.source[i]) & 1) == 0) readable &= ~(u64{1} << i);
+    }
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) w.permuted[i] = in[pattern.source[i]];
+  u64 mask = pattern.write;
+  if (!pattern.bound_ctrl) {
+    mask &= readable;
+  } else if (readable != kAllLanes) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      if (((readable >> i) & 1) == 0) w.permuted[i] = 0;
+    }
+  }
+  Step inner = s;
+  inner.src[0] = Operand{};
+  inner.src[0].kind = Operand::Kind::kConstant;
+  inner.src[0].rows = w.permuted;
+  w.write_mask = mask;
+  s.body(w, inner);
+  w.write_mask = kAllLanes;
+}
+
+}  // namespace
+
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp)
+    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp) {
+  require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
+  require(agprs <= 256, "a wave has at most 256 AGPRs");
+  steps_.reserve(records.size() + 1);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    try {
+      steps_.push_back(resolve(records[i]));
+    } catch (const std::invalid_argument& error) {
+      throw InvalidRecord(i, error.what());
+    }
+  }
+  Step end{};
+  end.handler = end.body = ran_off_the_end;
+  steps_.push_back(end);
+}
+
+// Readable and writable scalar registers: SGPRs, the special pairs 102 to 107, M0, EXEC.
+u16 Program::scalar(u16 reg, u8 words) const {
+  const u32 end = u32{reg} + words;
+  const bool general = end <= 108;
+  const bool m0 = reg == kM0 && words == 1;
+  const bool exec = reg >= kExec && end <= kScalarFile;
+  require(general || m0 || exec, "scalar register out of range");
+  return reg;
+}
+
+u16 Program::vector(u16 reg, u8 words) const {
+  const u32 end = u32{reg} + words;
+  if (reg >= kVgpr0 && reg < kAgpr0) {
+    require(end - kVgpr0 <= vgprs_, "VGPR beyond those the descriptor allocates");
+    return static_cast<u16>(reg - kVgpr0);
+  }
+  require(reg >= kAgpr0 && reg < kRegisterEnd, "operand is not a vector register");
+  require(end - kAgpr0 <= agprs_, "AGPR beyond those the descriptor allocates");
+  return static_cast<u16>(vgprs_ + (reg - kAgpr0));
+}
+
+Operand Program::source(u16 reg, u64 value, u8 words) {
+  Operand o;
+  if (reg == kAbsent) return o;
+  if (reg == kConstant) {
+    o.kind = Operand::Kind::kConstant;
+    o.value = value;
+    auto& rows = constants_.emplace_back();
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      rows[i] = static_cast<u32>(value);
+      rows[kLanes + i] = static_cast<u32>(value >> 32);
+    }
+    o.rows = rows.data();
+  } else if (reg < kVgpr0) {
+    o.kind = Operand::Kind::kScalar;
+    o.index = scalar(reg, words);
+  } else {
+    o.kind = Operand::Kind::kVector;
+    o.index = vector(reg, words);
+  }
+  return o;
+}
+
+const DppPattern* Program::dpp(const Record& r) {
+  require(known_dpp(r.dpp_ctrl), "unknown DPP control value");
+  DppPattern& p = patterns_.emplace_back();
+  p.valid = p.write = 0;
+  p.bound_ctrl = r.flags & kFlagBoundCtrl;
+  for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
+    const int from = dpp_source(r.dpp_ctrl, lane);
+    const auto i = static_cast<std::size_t>(lane);
+    p.source[i] = from < 0 ? static_cast<u8>(lane) : static_cast<u8>(from);
+    if (from >= 0) p.valid |= u64{1} << i;
+    const bool enabled = ((r.row_mask >> (lane / 16)) & 1) && ((r.bank_mask >> (lane / 4 % 4)) & 1);
+    if (enabled) p.write |= u64{1} << i;
+  }
+  return &p;
+}
+
+Step Program::resolve(const Record& r) {
+  const auto table = operations();
+  require(r.op < table.size(), "unknown operation id");
+  const Operation& op = table[r.op];
+
+  Step s{};
+  s.handler = s.body = op.handler;
+  s.flags = r.flags;
+  s.target = r.target;
+  s.imm0 = r.imm0;
+  s.imm1 = r.imm1;
+  s.op_sel = r.op_sel;
+  s.op_sel_hi = r.op_sel_hi;
+  s.dst_words = op.dst_words;
+
+  const u16 regs[3] = {r.src0, r.src1, r.src2};
+  const u64 values[3] = {r.literal_lo0 | (u64{r.literal_hi0} << 32),
+                         r.literal_lo1 | (u64{r.literal_hi1} << 32),
+                         r.literal_lo2 | (u64{r.literal_hi2} << 32)};
+  u8 address_words = op.src_words[0];
+  if (op.shape == Shape::kBuffer) {
+    address_words = static_cast<u8>(((r.flags & kFlagOffen) ? 1 : 0) + ((r.flags & kFlagIdxen) ? 1 : 0));
+  } else if (op.shape == Shape::kGlobal) {
+    address_words = r.src1 == kAbsent ? 2 : 1;
+  }
+  for (std::size_t k = 0; k < 3; ++k) {
+    const u8 words = k == 0 ? address_words : op.src_words[k];
+    s.src_words[k] = words;
+    if (words != 0) s.src[k] = source(regs[k], values[k], words);
+  }
+  const auto kind = [&](std::size_t k) { return s.src[k].kind; };
+  const auto is_vector = [&](std::size_t k) { return kind(k) == Operand::Kind::kVector; };
+  const auto is_agpr = [&](std::size_t k) { return is_vector(k) && regs[k] >= kAgpr0; };
+  const auto is_value = [&](std::size_t k) {
+    return kind(k) == Operand::Kind::kScalar || kind(k) == Operand::Kind::kConstant;
+  };
+
+  switch (op.shape) {
+    case Shape::kScalar:
+      for (std::size_t k = 0; k < 3; ++k) {
+        require(op.src_words[k] == 0 || is_value(k), "a scalar source must be scalar or constant");
+      }
+      if (op.dst_words != 0) s.dst = scalar(r.dst, op.dst_words);
+      break;
+    case Shape::kBranch:
+      require(r.target >= 0 && static_cast<std::size_t>(r.target) <= count_,
+              "branch target outside the program");
+      break;
+    case Shape::kControl:
+      require(op.src_words[0] == 0 || is_value(0), "the source must be scalar or constant");
+      require(r.imm0 >= -1 && r.imm1 >= -1, "negative wait count");
+      break;
+    case Shape::kScalarLoad:
+      require(kind(0) == Operand::Kind::kScalar, "the base must be a scalar register pair");
+      require(kind(1) == Operand::Kind::kAbsent || is_value(1), "the offset must be scalar");
+      s.dst = scalar(r.dst, op.dst_words);
+      break;
+    case Shape::kVector: {
+      const u16 dst_limit = op.traits & kAccDst ? kRegisterEnd : kAgpr0;
+      require(r.dst >= (op.traits & kAccDst ? kAgpr0 : kVgpr0) && r.dst < dst_limit,
+              "the destination is the wrong kind of register");
+      s.dst = vector(r.dst, op.dst_words);
+      s.dst_is_vector = s.is_vector = true;
+      for (std::size_t k = 0; k < 3; ++k) {
+        if (op.src_words[k] == 0) continue;
+        require(kind(k) != Operand::Kind::kAbsent, "a source is missing");
+        const bool acc = (op.traits & kAccSource) && k == 0;
+        require(is_agpr(k) == acc, "a source is the wrong kind of register");
+      }
+      if (op.traits & kCarryIn) require(is_value(2), "the mask must be scalar");
+      if (op.traits & kCarryOut) s.sdst = scalar(r.sdst, 2);
+      break;
+    }
+    case Shape::kCompare:
+      s.dst = scalar(r.dst, 2);
+      s.is_vector = true;
+      for (std::size_t k = 0; k < 2; ++k) {
+        require(kind(k) != Operand::Kind::kAbsent && !is_agpr(k), "a source is missing");
+      }
+      break;
+    case Shape::kReadLane:
+      s.dst = scalar(r.dst, 1);
+      s.is_vector = true;
+      require(is_vector(0) && !is_agpr(0), "the source must be a VGPR");
+      require(op.src_words[1] == 0 || is_value(1), "the lane must be scalar");
+      break;
+    case Shape::kWriteLane:
+      require(r.dst >= kVgpr0 && r.dst < kAgpr0, "the destination must be a VGPR");
+      s.dst = vector(r.dst, 1);
+      s.dst_is_vector = s.is_vector = true;
+      require(is_value(0) && is_value(1), "value and lane must be scalar");
+      break;
+    case Shape::kBuffer:
+      s.dst = vector(r.dst, op.dst_words);
+      require(address_words == 0 || (is_vector(0) && !is_agpr(0)), "the address must be VGPRs");
+      require(kind(1) == Operand::Kind::kScalar, "the resource must be four scalar registers");
+      require(is_value(2), "soffset must be scalar");
+      require(r.imm0 >= 0, "negative offset");
+      break;
+    case Shape::kGlobal:
+      s.dst = vector(r.dst, op.dst_words);
+      require(is_vector(0) && !is_agpr(0), "the address must be VGPRs");
+      require(kind(1) == Operand::Kind::kAbsent || kind(1) == Operand::Kind::kScalar,
+              "the base must be a scalar register pair");
+      break;
+    case Shape::kLds:
+      require(is_vector(0) && !is_agpr(0), "the address must be a VGPR");
+      if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
+      for (std::size_t k = 1; k < 3; ++k) {
+        require(op.src_words[k] == 0 || is_vector(k), "the data must be vector registers");
+      }
+      require(r.imm0 >= 0 && r.imm1 >= 0, "negative offset");
+      break;
+  }
+
+  if (op.traits & kPacked) {
+    require(r.abs == 0, "packed operations take no abs");
+    s.neg_lo = r.neg;
+    s.neg_hi = r.neg_hi;
+  } else {
+    require(r.op_sel == 0 && r.op_sel_hi == 0 && r.neg_hi == 0, "unexpected packed modifier");
+    require((op.traits & kMods) || (r.neg == 0 && r.abs == 0), "unexpected neg or abs");
+    for (std::size_t k = 0; k < 3; ++k) {
+      s.src[k].neg = (r.neg >> k) & 1;
+      s.src[k].abs = (r.abs >> k) & 1;
+    }
+  }
+  require((op.traits & kClamp) || !(r.flags & kFlagClamp), "unexpected clamp");
+  if (r.flags & kFlagDpp) {
+    require(op.shape == Shape::kVector && op.dst_words == 1 && op.src_words[0] == 1 &&
+                !(op.traits & (kCarryOut | kAccSource | kAccDst)) && is_vector(0),
+            "DPP is not modelled for this operation");
+    s.dpp = dpp(r);
+    s.handler = run_dpp;
+  }
+  return s;
+}
+
+}  // namespace asmevo

@@ -1,0 +1,48 @@
+// A validated program: whatever the records hold, running it cannot touch memory outside its state.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "operation.hpp"
+
+namespace asmevo {
+
+// A record that cannot be run; `index` says which.
+struct InvalidRecord : std::invalid_argument {
+  InvalidRecord(std::size_t i, const std::string& what) : std::invalid_argument(what), index(i) {}
+  std::size_t index;
+};
+
+class Program {
+ public:
+  // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp);
+
+  // One step a record, and one past the end that faults.
+  const std::vector<Step>& steps() const { return steps_; }
+  std::size_t size() const { return steps_.size() - 1; }
+  u32 vgprs() const { return vgprs_; }
+  u32 rows() const { return vgprs_ + agprs_; }
+  FpMode fp() const { return fp_; }
+
+ private:
+  Step resolve(const Record& r);
+  Operand source(u16 reg, u64 value, u8 words);
+  u16 scalar(u16 reg, u8 words) const;
+  u16 vector(u16 reg, u8 words) const;
+  const DppPattern* dpp(const Record& r);
+
+  std::vector<Step> steps_;
+  std::deque<std::array<u32, 2 * kLanes>> constants_;
+  std::deque<DppPattern> patterns_;
+  std::size_t count_;
+  u32 vgprs_;
+  u32 agprs_;
+  FpMode fp_;
+};
+
+}  // namespace asmevo

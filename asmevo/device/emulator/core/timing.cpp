@@ -1,0 +1,507 @@
+#include "timing.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "timing_memory.hpp"
+
+namespace asmevo::timing {
+namespace {
+
+constexpr std::uint64_t kNever = ~0ull;
+
+// Outstanding lgkmcnt events of one wave, sorted by completion.
+class LgkmQueue {
+ public:
+  void push(std::uint64_t done, std::uint8_t weight, bool unordered) {
+    std::uint32_t at = size_++;
+    for (; at > 0 && events_[at - 1].done > done; --at) events_[at] = events_[at - 1];
+    events_[at] = {done, weight, unordered};
+    sum_ += weight;
+  }
+
+  // When a wait for at most `bound` ends. LDS returns in order. Scalar loads do not: a wait for
+  // anything but 0 says nothing about which of them are back, so the model never lets it end
+  // before all are (CDNA3 ISA, "Data Dependency Resolution").
+  std::uint64_t bounded(std::uint32_t bound, std::uint64_t now) {
+    drop_done(now);
+    if (sum_ <= bound) return now;
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (events_[i].unordered) return events_[size_ - 1].done;
+    }
+    return counted(bound, now);
+  }
+
+  // When the counter itself is at most `bound`.
+  std::uint64_t counted(std::uint32_t bound, std::uint64_t now) {
+    drop_done(now);
+    std::uint32_t left = sum_;
+    for (std::uint32_t i = 0; left > bound; ++i) {
+      now = events_[i].done;
+      left -= events_[i].weight;
+    }
+    return now;
+  }
+
+ private:
+  struct Event {
+    std::uint64_t done;
+    std::uint8_t weight;
+    bool unordered;
+  };
+
+  void drop_done(std::uint64_t now) {
+    std::uint32_t done = 0;
+    while (done < size_ && events_[done].done <= now) sum_ -= events_[done++].weight;
+    if (done == 0) return;
+    std::copy(events_.begin() + done, events_.begin() + size_, events_.begin());
+    size_ -= done;
+  }
+
+  std::array<Event, kLgkmcntMax> events_{};
+  std::uint32_t size_ = 0;
+  std::uint32_t sum_ = 0;
+};
+
+// Completion times of a wave's last vmcnt events: they return in issue order.
+class VmQueue {
+ public:
+  std::uint64_t push(std::uint64_t done) {
+    last_ = std::max(last_, done);
+    done_[issued_++ % done_.size()] = last_;
+    return last_;
+  }
+
+  // When at most `bound` (< 64) of the events are outstanding.
+  std::uint64_t bounded(std::uint32_t bound, std::uint64_t now) const {
+    if (issued_ <= bound) return now;
+    return std::max(now, done_[(issued_ - 1 - bound) % done_.size()]);
+  }
+
+ private:
+  std::array<std::uint64_t, kVmcntMax + 1> done_{};
+  std::uint64_t issued_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+struct Wave {
+  const WaveTrace* trace = nullptr;
+  std::size_t position = 0;
+  std::uint32_t group = 0;
+  std::uint32_t fetch_debt = 0;
+  std::uint64_t next = 0;  // first turn after the previous instruction
+  std::uint64_t lds_done = 0;
+  VmQueue vm;
+  LgkmQueue lgkm;
+};
+
+struct Simd {
+  std::array<Wave, kMaxSlots> waves;
+  std::array<std::uint64_t, kMaxSlots> ready;  // kNever: at a barrier, or slot empty
+  std::array<IssueClass, kMaxSlots> unit{};
+  std::array<bool, kMaxSlots> occupied{};
+  std::uint32_t free = 0;
+  std::uint32_t first = 0;  // where the next round-robin scan starts
+  std::uint64_t alu_free = 0;
+  std::uint64_t event = kNever;
+
+  Simd() { ready.fill(kNever); }
+};
+
+struct Place {
+  std::uint32_t simd;
+  std::uint32_t slot;
+};
+
+struct Group {
+  std::uint32_t live = 0;
+  std::vector<Place> at_barrier;
+  std::uint64_t last_arrival = 0;
+};
+
+// Classes that share one issue port of a turn; 0: handled by the instruction buffer, no port.
+constexpr std::uint32_t port(IssueClass unit) {
+  switch (unit) {
+    case IssueClass::Salu:
+    case IssueClass::Smem: return 1;
+    case IssueClass::Valu: return 2;
+    case IssueClass::Vmem: return 4;
+    case IssueClass::Lds: return 8;
+    case IssueClass::Branch: return 16;
+    default: return 0;
+  }
+}
+
+class ComputeUnit {
+ public:
+  ComputeUnit(std::span<const InstructionTiming> program, const Trace& trace,
+              const Parameters& parameters, const Residency& residency)
+      : program_(program),
+        trace_(trace),
+        p_(parameters),
+        groups_(trace.waves.size() / trace.waves_per_workgroup),
+        room_(residency.workgroups),
+        vmem_starts_(parameters.vmem_queue, 0),
+        memory_(parameters) {
+    for (Simd& simd : simds_) simd.free = residency.slots;
+    result_.issued.assign(program.size(), 0);
+    result_.stalls.assign(program.size() * kStallCauses, 0);
+  }
+
+  Result run() {
+    dispatch(0);
+    for (;;) {
+      std::uint32_t soonest = 0;
+      for (std::uint32_t s = 1; s < kSimds; ++s) {
+        if (simds_[s].event < simds_[soonest].event) soonest = s;
+      }
+      if (simds_[soonest].event == kNever) return std::move(result_);
+      turn(soonest, simds_[soonest].event);
+    }
+  }
+
+ private:
+  // First turn of a SIMD at or after `clk`.
+  static std::uint64_t align(std::uint64_t clk, std::uint32_t simd) {
+    return clk + ((simd - clk) & (kTurn - 1));
+  }
+
+  void stall(std::uint32_t instruction, StallCause cause, std::uint64_t clk) {
+    result_.stalls[static_cast<std::size_t>(cause) * program_.size() + instruction] += clk;
+  }
+
+  void complete(std::uint64_t clk) { result_.cycles = std::max(result_.cycles, clk); }
+
+  // Launches workgroups in order while the CU has room for a whole one.
+  void dispatch(std::uint64_t clk) {
+    while (next_group_ < groups_.size() && room_ > 0) {
+      std::uint32_t free = 0;
+      for (const Simd& simd : simds_) free += simd.free;
+      if (free < trace_.waves_per_workgroup) return;
+      --room_;
+      groups_[next_group_].live = trace_.waves_per_workgroup;
+      for (std::uint32_t w = 0; w < trace_.waves_per_workgroup; ++w) {
+        launch(trace_.waves[next_group_ * trace_.waves_per_workgroup + w], clk);
+      }
+      ++next_group_;
+    }
+  }
+
+  // Puts a wave on the emptiest SIMD.
+  void launch(const WaveTrace& trace, std::uint64_t clk) {
+    std::uint32_t s = 0;
+    for (std::uint32_t other = 1; other < kSimds; ++other) {
+      if (simds_[other].free > simds_[s].free) s = other;
+    }
+    Simd& simd = simds_[s];
+    std::uint32_t slot = 0;
+    while (simd.occupied[slot]) ++slot;
+    --simd.free;
+    simd.occupied[slot] = true;
+    simd.waves[slot] = Wave{};
+    simd.waves[slot].trace = &trace;
+    simd.waves[slot].group = next_group_;
+    prepare(s, slot, align(clk, s));
+  }
+
+  // When the unit that a class needs can take another instruction.
+  std::uint64_t unit_free(const Simd& simd, IssueClass unit) const {
+    if (unit == IssueClass::Valu) return simd.alu_free;
+    if (unit == IssueClass::Vmem) return vmem_starts_[vmem_count_ % vmem_starts_.size()];
+    return 0;
+  }
+
+  void turn(std::uint32_t s, std::uint64_t clk) {
+    Simd& simd = simds_[s];
+    std::uint32_t ports = 0;
+    bool issued = false;
+    const std::uint32_t begin = simd.first;
+    for (std::uint32_t k = 0; k < kMaxSlots; ++k) {
+      const std::uint32_t slot = (begin + k) % kMaxSlots;
+      const IssueClass unit = simd.unit[slot];
+      if (simd.ready[slot] > clk || (ports & port(unit)) || unit_free(simd, unit) > clk) continue;
+      ports |= port(unit);
+      if (!issued) simd.first = (slot + 1) % kMaxSlots;
+      issued = true;
+      issue(s, slot, clk);
+    }
+    simd.event = kNever;
+    for (std::uint32_t slot = 0; slot < kMaxSlots; ++slot) {
+      if (simd.ready[slot] == kNever) continue;
+      wake(s, std::max(simd.ready[slot], unit_free(simd, simd.unit[slot])), clk + kTurn);
+    }
+  }
+
+  void wake(std::uint32_t s, std::uint64_t clk, std::uint64_t earliest) {
+    simds_[s].event = std::min(simds_[s].event, align(std::max(clk, earliest), s));
+  }
+
+  // Works out when the wave's instruction at `position` may issue, its unit apart.
+  void prepare(std::uint32_t s, std::uint32_t slot, std::uint64_t next) {
+    Simd& simd = simds_[s];
+    Wave& wave = simd.waves[slot];
+    const std::uint32_t index = wave.trace->entries[wave.position].instruction;
+    const InstructionTiming& in = program_[index];
+    wave.next = next;
+    std::uint64_t ready = next;
+    StallCause cause = StallCause::Fetch;
+    const auto hold = [&](std::uint64_t until, StallCause why) {
+      if (until <= ready) return;
+      ready = until;
+      cause = why;
+    };
+
+    wave.fetch_debt += in.fetch_debt;
+    if (wave.fetch_debt >= kTurn) {
+      wave.fetch_debt -= kTurn;
+      hold(next + kTurn, StallCause::Fetch);
+    }
+    if (in.wait_vmcnt < kVmcntMax) hold(wave.vm.bounded(in.wait_vmcnt, next), StallCause::Vmcnt);
+    if (in.wait_lgkmcnt < kLgkmcntMax) {
+      hold(wave.lgkm.bounded(in.wait_lgkmcnt, next), StallCause::Lgkmcnt);
+    }
+    if (in.vmcnt) hold(wave.vm.bounded(kVmcntMax - 1, next), StallCause::Vmcnt);
+    if (in.lgkmcnt) hold(wave.lgkm.counted(kLgkmcntMax - in.lgkmcnt, next), StallCause::Lgkmcnt);
+
+    ready = align(ready, s);
+    if (ready > next) stall(index, cause, ready - next);
+    simd.ready[slot] = ready;
+    simd.unit[slot] = in.unit;
+    wake(s, ready, 0);
+  }
+
+  void issue(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) {
+    Simd& simd = simds_[s];
+    Wave& wave = simd.waves[slot];
+    const TraceEntry& entry = wave.trace->entries[wave.position];
+    const InstructionTiming& in = program_[entry.instruction];
+    ++result_.issued[entry.instruction];
+    if (clk > simd.ready[slot]) {
+      stall(entry.instruction, StallCause::UnitBusy, clk - simd.ready[slot]);
+    }
+    // A wave that waits a turn has its instruction buffer filled meanwhile.
+    if (clk > wave.next) wave.fetch_debt = 0;
+    ++wave.position;
+
+    std::uint64_t next = clk + kTurn;
+    switch (in.unit) {
+      case IssueClass::Valu:
+        simd.alu_free = clk + in.busy;
+        complete(simd.alu_free);
+        break;
+      case IssueClass::Smem: scalar_load(wave, in, access_of(wave, entry), clk); break;
+      case IssueClass::Vmem: vector_memory(wave, in, access_of(wave, entry), clk); break;
+      case IssueClass::Lds: local_memory(s, wave, in, access_of(wave, entry), clk); break;
+      case IssueClass::Branch:
+        next = clk + (taken(wave, entry) ? p_.branch_taken : p_.branch_not_taken);
+        stall(entry.instruction, StallCause::Fetch, next - clk - kTurn);
+        break;
+      case IssueClass::Nop:
+        next = clk + in.busy;
+        stall(entry.instruction, StallCause::Nop, next - clk - kTurn);
+        break;
+      default: break;
+    }
+    next = align(next, s);
+    if (next > clk + kTurn) wave.fetch_debt = 0;
+    complete(next);
+    if (in.unit == IssueClass::Barrier) {
+      arrive(s, slot, next);
+    } else if (wave.position == wave.trace->entries.size()) {
+      finish(s, slot, next);
+    } else {
+      prepare(s, slot, next);
+    }
+  }
+
+  static bool taken(const Wave& wave, const TraceEntry& entry) {
+    return wave.position < wave.trace->entries.size() &&
+           wave.trace->entries[wave.position].instruction != entry.instruction + 1;
+  }
+
+  // An instruction with EXEC = 0 moves nothing: an access without lines.
+  static Access access_of(const Wave& wave, const TraceEntry& entry) {
+    return entry.access == kNoAccess ? Access{} : wave.trace->accesses[entry.access];
+  }
+
+  void scalar_load(Wave& wave, const InstructionTiming& in, const Access& access,
+                   std::uint64_t clk) {
+    std::uint64_t done = clk + p_.sl1d_latency;
+    for (std::uint32_t i = 0; i < access.line_count; ++i) {
+      done = std::max(done, memory_.load_scalar(wave.trace->lines[access.first_line + i], clk));
+    }
+    complete(done);
+    if (in.lgkmcnt) wave.lgkm.push(done, in.lgkmcnt, true);
+  }
+
+  void vector_memory(Wave& wave, const InstructionTiming& in, const Access& access,
+                     std::uint64_t clk) {
+    const std::uint64_t start = std::max(clk, vmem_free_);
+    const std::uint64_t cycles = std::max<std::uint64_t>(
+        {p_.vmem_minimum, ceil_div(access.bytes, p_.vmem_bytes_per_clk),
+         ceil_div(access.line_count * kLineBytes, p_.vl1d_bytes_per_clk)});
+    vmem_free_ = start + cycles;
+    vmem_starts_[vmem_count_++ % vmem_starts_.size()] = start;
+
+    std::uint64_t done = start + (in.store ? p_.store_latency : p_.vl1d_latency);
+    for (std::uint32_t i = 0; i < access.line_count; ++i) {
+      const std::uint64_t line = wave.trace->lines[access.first_line + i];
+      const std::uint64_t lookup = start + i * cycles / access.line_count;
+      done = std::max(done, in.store ? memory_.store(line, lookup) : memory_.load(line, lookup));
+    }
+    if (in.vmcnt) done = wave.vm.push(done);
+    complete(done);
+  }
+
+  // Two SIMDs share a path to the LDS, and the two paths share its banks.
+  void local_memory(std::uint32_t s, Wave& wave, const InstructionTiming& in,
+                    const Access& access, std::uint64_t clk) {
+    std::uint64_t& path = lds_path_free_[s / 2];
+    const std::uint64_t start = std::max({clk, path, lds_free_});
+    const std::uint64_t conflicts = access.lds_cycles;
+    const std::uint64_t cycles =
+        std::max<std::uint64_t>(
+            {kTurn, ceil_div(access.bytes, p_.lds_pair_bytes_per_clk), conflicts}) +
+        (in.store ? p_.lds_store_overhead : 0);
+    path = start + cycles;
+    // Counted from issue: a request that waits for its path leaves the banks to the other path.
+    lds_free_ = std::max(clk, lds_free_) +
+                std::max(ceil_div(access.bytes, p_.lds_bytes_per_clk), conflicts);
+    wave.lds_done = std::max(wave.lds_done, path + p_.lds_latency);
+    complete(wave.lds_done);
+    if (in.lgkmcnt) wave.lgkm.push(wave.lds_done, in.lgkmcnt, false);
+  }
+
+  static std::uint64_t ceil_div(std::uint64_t amount, std::uint64_t rate) {
+    return (amount + rate - 1) / rate;
+  }
+
+  void arrive(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) {
+    Simd& simd = simds_[s];
+    Group& group = groups_[simd.waves[slot].group];
+    simd.ready[slot] = kNever;
+    simd.waves[slot].next = clk;
+    group.at_barrier.push_back({s, slot});
+    group.last_arrival = std::max(group.last_arrival, clk);
+    release(group);
+  }
+
+  // Lets a workgroup go on once every wave that has not ended is at the barrier.
+  void release(Group& group) {
+    if (group.at_barrier.empty() || group.at_barrier.size() < group.live) return;
+    const std::vector<Place> waiting = std::move(group.at_barrier);
+    const std::uint64_t clk = group.last_arrival + p_.barrier_release;
+    group.at_barrier.clear();
+    for (const Place& place : waiting) {
+      Wave& wave = simds_[place.simd].waves[place.slot];
+      const std::uint64_t next = align(clk, place.simd);
+      stall(wave.trace->entries[wave.position - 1].instruction, StallCause::Barrier,
+            next - wave.next);
+      wave.fetch_debt = 0;
+      if (wave.position == wave.trace->entries.size()) {
+        finish(place.simd, place.slot, next);
+      } else {
+        prepare(place.simd, place.slot, next);
+      }
+    }
+  }
+
+  // A slot is free at once, LDS when the whole workgroup has ended.
+  void finish(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) {
+    Simd& simd = simds_[s];
+    Group& group = groups_[simd.waves[slot].group];
+    simd.ready[slot] = kNever;
+    simd.occupied[slot] = false;
+    ++simd.free;
+    if (--group.live == 0) {
+      ++room_;
+    } else {
+      group.last_arrival = std::max(group.last_arrival, clk);
+      release(group);
+    }
+    complete(clk);
+    dispatch(clk);
+  }
+
+  std::span<const InstructionTiming> program_;
+  const Trace& trace_;
+  const Parameters& p_;
+  std::array<Simd, kSimds> simds_;
+  std::vector<Group> groups_;
+  std::uint32_t next_group_ = 0;
+  std::uint32_t room_;
+  std::uint64_t vmem_free_ = 0;
+  std::vector<std::uint64_t> vmem_starts_;  // of the last instructions, a ring
+  std::uint64_t vmem_count_ = 0;
+  std::array<std::uint64_t, kSimds / 2> lds_path_free_{};
+  std::uint64_t lds_free_ = 0;
+  MemoryHierarchy memory_;
+  Result result_;
+};
+
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+void validate(std::span<const InstructionTiming> program) {
+  for (const InstructionTiming& in : program) {
+    require(in.busy >= kTurn, "an instruction takes at least one issue turn");
+    require(in.vmcnt <= 1, "an instruction raises vmcnt by at most 1");
+    require(in.lgkmcnt <= 2, "an instruction raises lgkmcnt by at most 2");
+    require(in.fetch_debt < kTurn, "fetch debt is less than one issue turn");
+  }
+}
+
+void validate(const Parameters& p) {
+  constexpr std::uint32_t kLimit = 1u << 20;
+  for (const std::uint32_t rate :
+       {p.vmem_minimum, p.vmem_bytes_per_clk, p.vl1d_bytes_per_clk, p.vmem_queue, p.vl1d_lines,
+        p.sl1d_lines, p.lds_pair_bytes_per_clk, p.lds_bytes_per_clk}) {
+    require(rate >= 1 && rate <= kLimit, "a rate or capacity is outside 1..2^20");
+  }
+  for (const std::uint32_t latency :
+       {p.barrier_release, p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency,
+        p.hbm_latency, p.store_latency, p.l2_clk_per_line_q8, p.hbm_clk_per_line_q8,
+        p.lds_latency, p.lds_store_overhead}) {
+    require(latency <= kLimit, "a latency is outside 0..2^20");
+  }
+  for (const std::uint32_t branch : {p.branch_taken, p.branch_not_taken}) {
+    require(branch >= kTurn && branch <= kLimit, "a branch takes at least one issue turn");
+  }
+}
+
+void validate(const Trace& trace, std::size_t program_size) {
+  const std::uint32_t per_group = trace.waves_per_workgroup;
+  require(per_group >= 1 && trace.waves.size() % per_group == 0,
+          "the trace does not hold whole workgroups");
+  for (std::size_t w = 0; w < trace.waves.size(); ++w) {
+    const WaveTrace& wave = trace.waves[w];
+    require(wave.workgroup == trace.waves[w - w % per_group].workgroup,
+            "the trace's waves are not sorted by workgroup");
+    require(!wave.entries.empty(), "a wave of the trace is empty");
+    for (const TraceEntry& entry : wave.entries) {
+      require(entry.instruction < program_size, "the trace names an instruction out of range");
+      require(entry.access == kNoAccess || entry.access < wave.accesses.size(),
+              "the trace names a memory access out of range");
+    }
+    for (const Access& access : wave.accesses) {
+      require(std::uint64_t{access.first_line} + access.line_count <= wave.lines.size(),
+              "the trace names a memory line out of range");
+    }
+  }
+}
+
+}  // namespace
+
+Result simulate(std::span<const InstructionTiming> program, const Trace& trace,
+                const Parameters& parameters, const Residency& residency) {
+  validate(program);
+  validate(parameters);
+  validate(trace, program.size());
+  require(residency.slots >= 1 && residency.slots <= kMaxSlots && residency.workgroups >= 1 &&
+              trace.waves_per_workgroup <= residency.slots * kSimds,
+          "a workgroup does not fit on a compute unit");
+  return ComputeUnit(program, trace, parameters, residency).run();
+}
+
+}  // namespace asmevo::timing

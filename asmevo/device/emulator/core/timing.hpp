@@ -1,0 +1,84 @@
+// In-order issue model of one gfx942 compute unit: consumes a trace, gives cycles and stalls.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace.hpp"
+
+namespace asmevo::timing {
+
+inline constexpr std::uint32_t kSimds = 4;      // SIMD16 units of a CU (CDNA3 white paper)
+inline constexpr std::uint32_t kTurn = 4;       // clk between two issue turns of one SIMD
+inline constexpr std::uint32_t kMaxSlots = 8;   // wave slots of a SIMD
+inline constexpr std::uint32_t kVmcntMax = 63;  // 6-bit and 4-bit counters (CDNA3 ISA, s_waitcnt)
+inline constexpr std::uint32_t kLgkmcntMax = 15;
+inline constexpr std::uint8_t kNoWait = 0xff;
+
+// What decides how an instruction issues.
+enum class IssueClass : std::uint8_t {
+  Salu, Smem, Valu, Vmem, Lds, Branch, Wait, Nop, Barrier, End
+};
+inline constexpr std::uint8_t kIssueClasses = 10;
+
+// Why a wave could not issue; the order of the rows of Result::stalls.
+enum class StallCause : std::uint8_t { Vmcnt, Lgkmcnt, Dependency, UnitBusy, Barrier, Fetch, Nop };
+inline constexpr std::uint32_t kStallCauses = 7;
+
+// What the model needs to know of one instruction of the program.
+struct InstructionTiming {
+  IssueClass unit = IssueClass::Salu;
+  std::uint16_t busy = kTurn;   // Valu: clk the SIMD's ALU is taken; Nop: clk of all wait states
+  std::uint8_t vmcnt = 0;       // by how much issuing raises a counter
+  std::uint8_t lgkmcnt = 0;
+  std::uint8_t wait_vmcnt = kNoWait;  // Wait: upper bounds, or kNoWait
+  std::uint8_t wait_lgkmcnt = kNoWait;
+  std::uint8_t fetch_debt = 0;  // clk by which fetching it falls behind issue
+  bool store = false;
+};
+
+// All times in clk, all rates as clk/256 a 128-byte line.
+struct Parameters {
+  std::uint32_t branch_taken = 0;
+  std::uint32_t branch_not_taken = 0;
+  std::uint32_t barrier_release = 0;
+  std::uint32_t vmem_minimum = 0;      // address processing of one instruction
+  std::uint32_t vmem_bytes_per_clk = 0;
+  std::uint32_t vl1d_bytes_per_clk = 0;
+  std::uint32_t vmem_queue = 0;        // instructions the CU holds before address processing
+  std::uint32_t vl1d_latency = 0;
+  std::uint32_t vl1d_lines = 0;
+  std::uint32_t sl1d_latency = 0;
+  std::uint32_t sl1d_miss_latency = 0;  // on top of a hit
+  std::uint32_t sl1d_lines = 0;
+  std::uint32_t l2_latency = 0;
+  std::uint32_t hbm_latency = 0;
+  std::uint32_t store_latency = 0;
+  std::uint32_t l2_clk_per_line_q8 = 0;
+  std::uint32_t hbm_clk_per_line_q8 = 0;
+  std::uint32_t lds_latency = 0;        // without data cycles
+  std::uint32_t lds_pair_bytes_per_clk = 0;
+  std::uint32_t lds_bytes_per_clk = 0;
+  std::uint32_t lds_store_overhead = 0;
+};
+
+// How much of the trace's workgroups fits on the compute unit at once.
+struct Residency {
+  std::uint32_t slots = 0;       // waves a SIMD
+  std::uint32_t workgroups = 0;  // workgroups a CU
+};
+
+struct Result {
+  std::uint64_t cycles = 0;           // first launch to last completion, stores included
+  std::vector<std::uint64_t> issued;  // by instruction
+  std::vector<std::uint64_t> stalls;  // kStallCauses rows by instruction
+};
+
+// Throws std::invalid_argument if the table, the trace, the parameters and the residency do not
+// fit together.
+Result simulate(std::span<const InstructionTiming> program, const Trace& trace,
+                const Parameters& parameters, const Residency& residency);
+
+}  // namespace asmevo::timing

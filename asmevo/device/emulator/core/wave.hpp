@@ -1,0 +1,155 @@
+// The state of one wave64 and how operations read and write it.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "memory.hpp"
+#include "pending.hpp"
+#include "record.hpp"
+#include "trace.hpp"
+
+#if defined(__clang__)
+#define ASMEVO_LANES(i) \
+  _Pragma("clang loop vectorize(assume_safety)") for (std::size_t i = 0; i < kLanes; ++i)
+#else
+#define ASMEVO_LANES(i) _Pragma("GCC ivdep") for (std::size_t i = 0; i < kLanes; ++i)
+#endif
+
+namespace asmevo {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+
+inline constexpr u64 kAllLanes = ~u64{0};
+inline constexpr u32 kSignBit = 0x80000000u;
+
+// f32 behaviour fixed by the kernel descriptor. A denormal is and-ed with the mask: all ones keeps
+// it, the sign bit alone flushes it to a signed zero.
+struct FpMode {
+  u32 keep_in = kSignBit;
+  u32 keep_out = kSignBit;
+  bool dx10_clamp = false;
+};
+
+// A source as handlers see it.
+struct Operand {
+  enum class Kind : u8 { kAbsent, kScalar, kVector, kConstant };
+  Kind kind = Kind::kAbsent;
+  bool neg = false;
+  bool abs = false;
+  u16 index = 0;               // scalar register or vector row
+  u64 value = 0;               // constant
+  const u32* rows = nullptr;   // constant broadcast over the lanes: low row, high row
+};
+
+struct DppPattern {
+  u8 source[kLanes];
+  u64 valid;  // lanes whose source exists
+  u64 write;  // lanes that row_mask and bank_mask enable
+  bool bound_ctrl;
+};
+
+struct Wave;
+struct Step;
+using Handler = void (*)(Wave&, const Step&);
+
+// A validated, resolved instruction.
+struct Step {
+  Handler handler;  // what the run loop calls
+  Handler body;     // the operation itself, behind a DPP wrapper
+  Operand src[3];
+  u16 dst;
+  u16 sdst;
+  u16 flags;
+  u8 op_sel, op_sel_hi, neg_lo, neg_hi;
+  u8 dst_words;
+  u8 src_words[3];
+  bool dst_is_vector;
+  bool is_vector;  // subject to GPR indexing
+  i32 target;
+  i32 imm0, imm1;
+  const DppPattern* dpp;
+};
+
+// What a wave does when it stops running.
+enum class Stop : u8 { kNone, kBarrier, kEnd };
+
+inline constexpr u32 kGprIndexSrc0 = 1, kGprIndexSrc1 = 2, kGprIndexSrc2 = 4, kGprIndexDst = 8;
+
+struct Workgroup {
+  std::vector<u8> lds;
+};
+
+struct Wave {
+  alignas(64) u32 scratch[6][kLanes];  // broadcast or modified sources: two rows per source
+  alignas(64) u32 staging[2][kLanes];  // results under a partial EXEC
+  alignas(64) u32 permuted[kLanes];    // DPP source
+  alignas(8) u32 s[kScalarFile];
+  u32 scc = 0;
+  u32* v = nullptr;      // vector rows, kLanes words each: v0.., then a0..
+  u32 vgprs = 0;         // architectural rows
+  u64 write_mask = kAllLanes;
+  std::size_t pc = 0;
+  bool gpr_index_enabled = false;
+  Stop stop = Stop::kNone;
+  FpMode fp;
+  Memory* memory = nullptr;
+  Workgroup* group = nullptr;
+  WaveTrace* trace = nullptr;
+  PendingQueue<63> vm;
+  PendingQueue<15> lgkm;
+
+  u64 scalar64(u16 index) const {
+    return s[index] | (u64{s[index + 1]} << 32);
+  }
+  void set_scalar64(u16 index, u64 value) {
+    s[index] = static_cast<u32>(value);
+    s[index + 1] = static_cast<u32>(value >> 32);
+  }
+  u64 exec() const { return scalar64(kExec); }
+  u64 active() const { return exec() & write_mask; }
+
+  u32 read32(const Operand& o) const {
+    return o.kind == Operand::Kind::kConstant ? static_cast<u32>(o.value) : s[o.index];
+  }
+  u64 read64(const Operand& o) const {
+    return o.kind == Operand::Kind::kConstant ? o.value : scalar64(o.index);
+  }
+
+  // The 64 lanes of word `word` of source `slot`, broadcast when it is scalar.
+  const u32* row(const Operand& o, std::size_t slot, std::size_t word = 0) {
+    if (o.kind == Operand::Kind::kVector && !o.neg && !o.abs) [[likely]] {
+      return v + (o.index + word) * kLanes;
+    }
+    if (o.kind == Operand::Kind::kConstant && !o.neg && !o.abs) return o.rows + word * kLanes;
+    return prepare(o, slot * 2 + word, word);
+  }
+  const u32* prepare(const Operand& o, std::size_t scratch_row, std::size_t word);
+
+  // Where a handler writes `words` result rows, and the merge that ends the write.
+  u32* begin_write(u16 dst) {
+    return active() == kAllLanes ? v + dst * kLanes : &staging[0][0];
+  }
+  void end_write(u16 dst, std::size_t words = 1) {
+    if (const u64 mask = active(); mask != kAllLanes) merge(dst, words, &staging[0][0], mask);
+  }
+  void merge(u16 dst, std::size_t words, const u32* from, u64 mask);
+
+  // Deliver what `s_waitcnt` guarantees.
+  void wait_vm(unsigned newest_outstanding);
+  void wait_lgkm(unsigned newest_outstanding);
+  Pending& issue_vm();
+  Pending& issue_lgkm(unsigned weight);
+
+ private:
+  void deliver(const Pending& p);
+};
+
+}  // namespace asmevo

@@ -1,0 +1,151 @@
+"""Parameters of the cycle model; values, units and sources are in ``conf/device/emulator.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from asmevo.errors import AsmEvoError
+
+
+class TimingParameterError(AsmEvoError):
+    """A parameter of the cycle model is unknown, missing, not an integer or out of range."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineParameters:
+    """What the GPU has: counts, capacities in bytes, allocation granules, core clock in MHz."""
+
+    xcds: int
+    compute_units_per_xcd: int
+    clock_mhz: int
+    waves_per_simd: int
+    workgroups_per_compute_unit: int
+    vgprs_per_simd: int
+    vgpr_granule: int
+    sgprs_per_simd: int
+    sgpr_granule: int
+    lds_bytes: int
+    lds_granule: int
+
+    @property
+    def compute_units(self) -> int:
+        return self.xcds * self.compute_units_per_xcd
+
+
+@dataclass(frozen=True, slots=True)
+class IssueParameters:
+    """Cost of issuing, in clk."""
+
+    valu: int
+    transcendental: int
+    branch_taken: int
+    branch_not_taken: int
+    barrier_release: int
+    misaligned_fetch: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMemoryParameters:
+    """The CU's vector memory pipe: clk, bytes per clk, instructions."""
+
+    minimum: int
+    bytes_per_clk: int
+    vl1d_bytes_per_clk: int
+    queue: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryParameters:
+    """Caches and HBM: latencies in clk, capacities in bytes, L2 bytes per clk and XCD, HBM GB/s."""
+
+    vl1d_latency: int
+    vl1d_bytes: int
+    sl1d_latency: int
+    sl1d_miss_latency: int
+    sl1d_bytes: int
+    l2_latency: int
+    l2_bytes_per_clk: int
+    hbm_latency: int
+    hbm_gigabytes_per_second: int
+    store_latency: int
+
+
+@dataclass(frozen=True, slots=True)
+class LdsParameters:
+    """Local data share: clk and bytes per clk. ``latency`` leaves the data cycles out."""
+
+    latency: int
+    pair_bytes_per_clk: int
+    bytes_per_clk: int
+    store_overhead: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimingParameters:
+    """Everything the cycle model knows about the machine."""
+
+    machine: MachineParameters
+    issue: IssueParameters
+    vector_memory: VectorMemoryParameters
+    memory: MemoryParameters
+    lds: LdsParameters
+
+
+_Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParameters,
+                 MemoryParameters, LdsParameters)
+
+# A misaligned fetch costs less than a turn, and some costs may be switched off.
+_MAY_BE_ZERO = frozenset({"barrier_release", "misaligned_fetch", "sl1d_miss_latency",
+                          "store_overhead"})
+# One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
+TURN = 4
+_AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "branch_taken", "branch_not_taken"})
+_LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
+           "transcendental": 1 << 15}
+_DEFAULT_LIMIT = 1 << 20
+# Capacities in lines of 128 bytes must hold at least one line.
+_LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes"})
+LINE_BYTES = 128
+
+
+def _group(cls: type[_Group], name: str, values: object) -> _Group:
+    if not isinstance(values, Mapping):
+        raise TimingParameterError(f"timing.{name} must be a table of parameters")
+    known = {field.name for field in fields(cls)}
+    for key in values:
+        if key not in known:
+            raise TimingParameterError(f"timing.{name}.{key} is not a parameter of the cycle model")
+    for key in sorted(known):
+        if key not in values:
+            raise TimingParameterError(f"timing.{name}.{key} is missing")
+        _check(f"timing.{name}.{key}", key, values[key])
+    return cls(**{key: values[key] for key in known})
+
+
+def _check(path: str, key: str, value: object) -> None:
+    low = 0 if key in _MAY_BE_ZERO else 1
+    if key in _AT_LEAST_A_TURN:
+        low = TURN
+    elif key in _LINE_CAPACITIES:
+        low = LINE_BYTES
+    high = _LIMITS.get(key, _DEFAULT_LIMIT)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise TimingParameterError(f"{path} must be an integer from {low} to {high}, not {value!r}")
+
+
+def timing_parameters(machine: Mapping[str, int], issue: Mapping[str, int],
+                      vector_memory: Mapping[str, int], memory: Mapping[str, int],
+                      lds: Mapping[str, int]) -> TimingParameters:
+    """Build checked parameters from the tables of a YAML file.
+
+    Raises TimingParameterError naming the first parameter that is unknown, missing or out of range.
+    """
+    return TimingParameters(
+        machine=_group(MachineParameters, "machine", machine),
+        issue=_group(IssueParameters, "issue", issue),
+        vector_memory=_group(VectorMemoryParameters, "vector_memory", vector_memory),
+        memory=_group(MemoryParameters, "memory", memory),
+        lds=_group(LdsParameters, "lds", lds),
+    )

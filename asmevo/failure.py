@@ -1,0 +1,73 @@
+"""One clear sentence for whatever went wrong because of the user's input."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
+from omegaconf.errors import OmegaConfBaseException
+
+from asmevo.errors import AsmEvoError
+
+
+def explain(error: BaseException, *, composing: bool = False) -> str | None:
+    """The sentence, or ``None`` for what is a defect of AsmEvo and deserves its traceback.
+
+    While the configuration is being composed (``composing``), every error is one of the configuration.
+    """
+    if isinstance(error, AsmEvoError):
+        return str(error)
+    if isinstance(error, MissingConfigException):
+        return _missing_option(error)
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return _composition(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.strerror}: '{error.filename}'"
+    return _first_line(error) if composing else None
+
+
+def _missing_option(error: MissingConfigException) -> str:
+    wanted = error.missing_cfg_file or ""
+    group, _, option = str(wanted).rpartition("/")
+    options = [o for o in error.options or () if o != "schema"]
+    if not group:
+        return _first_line(error)
+    return f"there is no {group}={option}{_nearest(option, options)} ({group}: {', '.join(options)})"
+
+
+def _composition(error: BaseException) -> str:
+    """Hydra wraps OmegaConf's complaint; the innermost one knows the key."""
+    cause: BaseException = error
+    while isinstance(cause.__cause__, HydraException | OmegaConfBaseException):
+        cause = cause.__cause__
+    text = str(cause)
+    if isinstance(error, ConfigCompositionException):
+        outer = re.search(r"Could not override '([^']+)'", str(error))
+        if outer and ("is not in struct" in text or "not in '" in text):
+            key = outer[1]
+            return f"unknown configuration key '{key}'{_nearest_key(key, cause)}"
+    full_key = getattr(cause, "full_key", None)
+    if isinstance(cause, OmegaConfBaseException) and full_key:
+        return f"configuration key '{full_key}': {_first_line(cause)}"
+    return _first_line(cause)
+
+
+def _nearest_key(key: str, cause: BaseException) -> str:
+    parent = getattr(cause, "parent_node", None)
+    try:
+        known = [str(k) for k in parent] if parent is not None else []
+    except TypeError:
+        known = []
+    prefix, _, last = key.rpartition(".")
+    near = difflib.get_close_matches(last, known, n=1)
+    return f", did you mean '{prefix + '.' if prefix else ''}{near[0]}'?" if near else ""
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f", did you mean '{near[0]}'?" if near else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0].rstrip(".")

@@ -1,0 +1,140 @@
+"""Liveness, definitions and uses of registers over all paths."""
+
+from __future__ import annotations
+
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.effects import effects
+from asmevo.isa.program import Program
+from asmevo.isa.registers import EXEC_MASK, MODE_MASK, REGISTER_COUNT
+from asmevo.isa.violation import Violation
+
+ENTRY = -1
+
+
+def liveness(program: Program, *, full_exec: bool = True) -> tuple[int, ...]:
+    """The registers live *after* each instruction, as masks.
+
+    Nothing is live after ``s_endpgm``. A vector write ends the life of the old value only where all
+    lanes are known to be on (see :func:`asmevo.isa.effects.machine_states` for ``full_exec``).
+    Unreachable instructions have nothing live. Raises ControlFlowError.
+    """
+    cfg = Cfg.of(program)
+    facts = effects(program, cfg, full_exec=full_exec)
+    live_in = dict.fromkeys(cfg.order, 0)
+    after = [0] * len(program)
+    changed = True
+    while changed:
+        changed = False
+        for number in reversed(cfg.order):
+            block = cfg.blocks[number]
+            live = 0
+            for successor in block.successors:
+                live |= live_in[successor]
+            for index in range(block.end - 1, block.start - 1, -1):
+                after[index] = live
+                fact = facts[index]
+                live = live & ~fact.kills | fact.reads
+            if live != live_in[number]:
+                live_in[number] = live
+                changed = True
+    return tuple(after)
+
+
+def users(program: Program, index: int, *, full_exec: bool = True) -> tuple[int, ...]:
+    """Instructions that may read what ``index`` writes, ascending.
+
+    Raises ControlFlowError.
+    """
+    cfg = Cfg.of(program)
+    facts = effects(program, cfg, full_exec=full_exec)
+    found: set[int] = set()
+    # Registers still holding the value on arrival, per instruction.
+    arrived: dict[int, int] = {}
+    pending = [(following, facts[index].writes) for following in cfg.next_indices(index)]
+    while pending:
+        here, registers = pending.pop()
+        known = arrived.get(here, 0)
+        if registers | known == known:
+            continue
+        arrived[here] = known | registers
+        if facts[here].reads & registers:
+            found.add(here)
+        remaining = registers & ~facts[here].kills
+        if remaining:
+            pending += [(following, remaining) for following in cfg.next_indices(here)]
+    return tuple(sorted(found))
+
+
+def reaching_definitions(program: Program, index: int, registers: int, *,
+                         full_exec: bool = True) -> tuple[int, ...]:
+    """Instructions whose write to ``registers`` may still stand just before ``index``, ascending.
+
+    :data:`ENTRY` stands for the value at kernel entry. Raises ControlFlowError.
+    """
+    cfg = Cfg.of(program)
+    facts = effects(program, cfg, full_exec=full_exec)
+    found: set[int] = set()
+    arrived: dict[int, int] = {}
+
+    def before(here: int, wanted: int) -> list[tuple[int, int]]:
+        if here == 0:
+            found.add(ENTRY)
+        return [(previous, wanted) for previous in cfg.previous_indices(here)
+                if cfg.reachable(previous)]
+
+    pending = before(index, registers)
+    while pending:
+        here, wanted = pending.pop()
+        known = arrived.get(here, 0)
+        if wanted | known == known:
+            continue
+        arrived[here] = known | wanted
+        if facts[here].writes & wanted:
+            found.add(here)
+        remaining = wanted & ~facts[here].kills
+        if remaining:
+            pending += before(here, remaining)
+    return tuple(sorted(found))
+
+
+def defined_before_use(program: Program, entry_defined: int) -> tuple[Violation, ...]:
+    """Reads of registers that some path from the entry never wrote.
+
+    ``entry_defined`` are the registers the launch initialises; EXEC and MODE always are. A write
+    under a partial EXEC counts as a definition, and operands moved by VGPR indexing are not looked
+    at: the emulator's definedness bits decide those. Each violation has kind ``undefined-read`` and
+    producer :data:`ENTRY`. Raises ControlFlowError.
+    """
+    cfg = Cfg.of(program)
+    everything = (1 << REGISTER_COUNT) - 1
+    defined_out = dict.fromkeys(cfg.order, everything)
+    defined_in = dict.fromkeys(cfg.order, everything)
+    written: dict[int, int] = {}
+    for number in cfg.order:
+        block = cfg.blocks[number]
+        total = 0
+        for instruction in program.instructions[block.start:block.end]:
+            total |= instruction.writes
+        written[number] = total
+    changed = True
+    while changed:
+        changed = False
+        for number in cfg.order:
+            defined = entry_defined | EXEC_MASK | MODE_MASK if number == 0 else everything
+            for previous in cfg.blocks[number].predecessors:
+                defined &= defined_out.get(previous, everything)
+            defined_in[number] = defined
+            if defined_out[number] != defined | written[number]:
+                defined_out[number] = defined | written[number]
+                changed = True
+    violations = []
+    for number in sorted(cfg.order):
+        defined = defined_in[number]
+        for index in range(cfg.blocks[number].start, cfg.blocks[number].end):
+            instruction = program.instructions[index]
+            undefined = instruction.reads & ~defined
+            if undefined:
+                violations.append(Violation(
+                    "undefined-read", ENTRY, index, "", instruction.text, undefined, 0, 0))
+            defined |= instruction.writes
+    return tuple(violations)

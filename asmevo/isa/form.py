@@ -1,0 +1,37 @@
+"""How one operation uses its operands: the row type of the opcode tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asmevo.isa.instruction import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What an operation does with each written operand, and what it touches implicitly.
+
+    ``roles`` has one letter per operand in LLVM's order:
+
+    ``w`` written, ``r`` read, ``x`` read and written, ``i`` immediate, ``t`` branch target.
+
+    ``suffixed`` operations exist in several encodings and carry ``_e32``, ``_e64``, ``_dpp`` or
+    ``_sdwa`` in their mnemonic. ``returning_roles`` replace ``roles`` when ``sc0`` (``glc`` on
+    scalar memory) asks an atomic for the value it replaced, and ``lds_roles`` when ``lds`` sends a
+    """
+
+    unit: Unit
+    roles: str
+    reads: int = 0
+    writes: int = 0
+    suffixed: bool = False
+    is_load: bool = False
+    is_store: bool = False
+    is_atomic: bool = False
+    vmcnt: int = 0
+    lgkmcnt: int = 0
+    is_branch: bool = False
+    is_conditional: bool = False
+    ends_program: bool = False
+    returning_roles: str | None = None
+    lds_roles: str | None = None

@@ -1,0 +1,365 @@
+"""Missing waits: memory operations of one wave still in flight, over all paths.
+
+The hardware counts issued and returned operations (CDNA3 ISA, "S_WAITCNT"). An operation with ``p``
+younger ones of its own in-order kind behind it is done once its counter is at most ``p``:
+
+- ``vmcnt``: vector memory operations return in issue order;
+- ``lgkmcnt``, LDS operations: in issue order among themselves. While one is out, so are the younger
+  ones, which alone hold the counter above ``p`` whatever else is outstanding;
+- scalar memory, messages and FLAT accesses: in no order, so that only a wait for zero is enough.
+
+Where paths join, an operation keeps its *smallest* position. A vector operation that VSKIP may skip
+does not move older ones back, except those of the same VSKIP region, which are skipped with it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
+from asmevo.isa.instruction import Instruction, Unit, WaitCount
+from asmevo.isa.program import Program
+from asmevo.isa.registers import members
+from asmevo.isa.violation import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of operation: its counter, the counter's maximum, and whether it completes in order."""
+
+    counter: str
+    maximum: int
+    ordered: bool
+
+
+_KINDS = (
+    _Kind("vmcnt", 63, True), _Kind("lgkmcnt", 15, True),
+    _Kind("vmcnt", 63, False), _Kind("lgkmcnt", 15, False),
+)
+_VMEM, _LDS, _UNORDERED_VMEM, _UNORDERED_LGKM = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One memory operation; ``registers`` are those it will write when it returns."""
+
+    index: int
+    bit: int
+    kinds: tuple[int, ...]
+    registers: int
+    publishes: bool
+    may_skip: bool
+
+
+def missing_waits(program: Program) -> tuple[Violation, ...]:
+    """Registers used while a load to them is in flight, and barriers passed with stores in flight.
+
+    Kinds: ``missing-vmcnt`` and ``missing-lgkmcnt`` (a register is read or overwritten before the
+    load that writes it has returned), ``missing-vmcnt-barrier`` and ``missing-lgkmcnt-barrier`` (a
+    store, atomic or load to LDS is in flight at an ``s_barrier``, behind which another wave may
+    look at the data). ``needed`` is the loosest counter bound that would do; ``found`` is the
+    counter's maximum, as no wait bounds the operation on some path. A store at a barrier may be
+    meant for another kernel only, so compare with the original's own list. EXPCNT is not checked:
+    on gfx942 only GDS raises it. Raises ControlFlowError.
+    """
+    return _Analysis(program).violations()
+
+
+def loosest_wait(program: Program, index: int) -> WaitCount:
+    """The loosest bounds the ``s_waitcnt`` at ``index`` may have without a new violation.
+
+    A counter is ``None`` where no wait is needed; both may be relaxed at once. EXPCNT stays as
+    written. Raises ValueError when ``index`` is not an ``s_waitcnt``, and ControlFlowError.
+    """
+    wait = program.instructions[index].wait
+    if wait is None:
+        raise ValueError(f"instruction {index} is not an s_waitcnt")
+    analysis = _Analysis(program)
+    return WaitCount(analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
+                     analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+
+
+class _InFlight:
+    """Operations in flight: per kind, slot ``p`` is the bit set of accesses that may be at ``p``.
+
+    ``region`` holds those issued in the current VSKIP region, ``definite`` all others.
+    """
+
+    __slots__ = ("definite", "region")
+
+    def __init__(self) -> None:
+        self.definite: list[list[int]] = [[] for _ in _KINDS]
+        self.region: list[list[int]] = [[] for _ in _KINDS]
+
+    def copy(self) -> _InFlight:
+        other = _InFlight()
+        other.definite = [slots.copy() for slots in self.definite]
+        other.region = [slots.copy() for slots in self.region]
+        return other
+
+    def merge(self, other: _InFlight) -> bool:
+        """Take over what may be in flight on another path; whether anything was new."""
+        changed = False
+        for mine, theirs in ((self.definite, other.definite), (self.region, other.region)):
+            for slots, more in zip(mine, theirs, strict=True):
+                changed |= _merge_slots(slots, more)
+        return changed
+
+    def issue(self, access: _Access) -> None:
+        for kind in access.kinds:
+            target = self.region if access.may_skip else self.definite
+            if not _KINDS[kind].ordered:
+                slots = target[kind]
+                slots[:] = [(slots[0] if slots else 0) | access.bit]
+                continue
+            maximum = _KINDS[kind].maximum
+            target[kind].insert(0, access.bit)
+            if not access.may_skip and self.region[kind]:
+                self.region[kind].insert(0, 0)
+            for queues in (self.definite, self.region):
+                # The counter cannot exceed its maximum: an older operation has completed.
+                del queues[kind][maximum:]
+
+    def wait(self, bounds: WaitCount) -> None:
+        for kind, properties in enumerate(_KINDS):
+            bound = bounds.vmcnt if properties.counter == "vmcnt" else bounds.lgkmcnt
+            if bound is not None:
+                del self.definite[kind][bound:]
+                del self.region[kind][bound:]
+
+    def end_region(self) -> None:
+        for kind, slots in enumerate(self.region):
+            _merge_slots(self.definite[kind], slots)
+            self.region[kind] = []
+
+    def slots(self) -> Iterator[tuple[int, int, int]]:
+        """(kind, position, accesses) of everything in flight."""
+        for queues in (self.definite, self.region):
+            for kind, slots in enumerate(queues):
+                for position, accesses in enumerate(slots):
+                    if accesses:
+                        yield kind, position, accesses
+
+    def positions(self, kind: int) -> dict[int, int]:
+        """The smallest position of each access of a kind, by access number."""
+        found: dict[int, int] = {}
+        for queues in (self.definite, self.region):
+            for position, accesses in enumerate(queues[kind]):
+                for number in members(accesses):
+                    found[number] = min(position, found.get(number, position))
+        return found
+
+
+def _merge_slots(slots: list[int], more: list[int]) -> bool:
+    changed = False
+    for position, accesses in enumerate(more):
+        if position == len(slots):
+            slots.append(0)
+        if accesses & ~slots[position]:
+            slots[position] |= accesses
+            changed = True
+    return changed
+
+
+class _Analysis:
+    """What may be in flight at the start of every block, and the checks that follow from it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.cfg = Cfg.of(program)
+        states = machine_states(program, self.cfg)
+        self.facts = effects(program, self.cfg)
+        self.accesses: list[_Access] = []
+        self.access_at: dict[int, _Access] = {}
+        self.events: set[int] = set()
+        for index, instruction in enumerate(program.instructions):
+            kinds = _kinds(instruction)
+            if kinds:
+                access = _Access(
+                    index, 1 << len(self.accesses), kinds,
+                    self.facts[index].writes if instruction.accesses_memory
+                    or instruction.unit is Unit.LDS else 0,
+                    _publishes(instruction),
+                    bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
+                self.accesses.append(access)
+                self.access_at[index] = access
+            if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
+                self.events.add(index)
+        self.entry = self._solve()
+
+    def _solve(self) -> dict[int, _InFlight]:
+        events = [
+            [i for i in range(block.start, block.end) if i in self.events]
+            for block in self.cfg.blocks]
+        rank = {number: position for position, number in enumerate(self.cfg.order)}
+        entry = {0: _InFlight()}
+        queue = [0]
+        while queue:
+            number = self.cfg.order[heapq.heappop(queue)]
+            state = entry[number].copy()
+            for index in events[number]:
+                self._step(index, state)
+            for successor in self.cfg.blocks[number].successors:
+                if successor not in entry:
+                    entry[successor] = state.copy()
+                elif not entry[successor].merge(state):
+                    continue
+                if rank[successor] not in queue:
+                    heapq.heappush(queue, rank[successor])
+        return entry
+
+    def _step(self, index: int, state: _InFlight) -> None:
+        access = self.access_at.get(index)
+        if access is not None:
+            state.issue(access)
+            return
+        instruction = self.program.instructions[index]
+        if instruction.wait is not None:
+            state.wait(instruction.wait)
+        else:
+            state.end_region()
+
+    def state_before(self, index: int) -> _InFlight:
+        number = self.cfg.block_of[index]
+        state = self.entry[number].copy()
+        for earlier in range(self.cfg.blocks[number].start, index):
+            if earlier in self.events:
+                self._step(earlier, state)
+        return state
+
+    def violations(self) -> tuple[Violation, ...]:
+        found: dict[tuple[str, int, int], Violation] = {}
+        for number in sorted(self.entry):
+            state = self.entry[number].copy()
+            pending = self._pending(state)
+            for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
+                fact = self.facts[index]
+                barrier = self.program.instructions[index].unit is Unit.BARRIER
+                if pending & (fact.reads | fact.writes) or barrier:
+                    for violation in self._check(index, state):
+                        key = (violation.kind, violation.producer, violation.consumer)
+                        known = found.get(key)
+                        if known is None or violation.needed < known.needed:
+                            found[key] = violation
+                if index in self.events:
+                    self._step(index, state)
+                    access = self.access_at.get(index)
+                    pending = pending | access.registers if access else self._pending(state)
+        return tuple(found[key] for key in sorted(found, key=lambda k: (k[2], k[1], k[0])))
+
+    def _pending(self, state: _InFlight) -> int:
+        accesses = 0
+        for _, _, slot in state.slots():
+            accesses |= slot
+        registers = 0
+        for number in members(accesses):
+            registers |= self.accesses[number].registers
+        return registers
+
+    def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
+        for kind, position, accesses in state.slots():
+            for number in members(accesses):
+                access = self.accesses[number]
+                suffix, registers = self._conflict(access, kind, index)
+                if suffix is not None:
+                    yield Violation(
+                        f"missing-{_KINDS[kind].counter}{suffix}", access.index, index,
+                        self.program.instructions[access.index].text,
+                        self.program.instructions[index].text, registers,
+                        needed=position, found=_KINDS[kind].maximum)
+
+    def _conflict(self, access: _Access, kind: int, index: int) -> tuple[str | None, int]:
+        """Why ``index`` must not run while ``access`` is in flight: kind suffix and registers."""
+        if self.program.instructions[index].unit is Unit.BARRIER:
+            return ("-barrier", 0) if access.publishes else (None, 0)
+        fact = self.facts[index]
+        registers = access.registers & (fact.reads | fact.writes)
+        consumer = self.access_at.get(index)
+        if consumer is not None and _KINDS[kind].ordered and kind in consumer.kinds:
+            # Two loads of one in-order kind write their common destination in order.
+            registers = access.registers & fact.reads
+        return ("", registers) if registers else (None, 0)
+
+    def loosest(self, wait: int, counter: str, written: int | None) -> int | None:
+        """Follow every operation that this wait alone holds back to its first use."""
+        if written is None or self.cfg.block_of[wait] not in self.entry:
+            return None
+        known = {(v.kind, v.producer, v.consumer) for v in self.violations()}
+        state = self.state_before(wait)
+        bound: int | None = None
+        for kind, properties in enumerate(_KINDS):
+            if properties.counter != counter:
+                continue
+            for number, position in state.positions(kind).items():
+                if position >= written:
+                    limit = self._tightest(wait, kind, self.accesses[number], position, known)
+                    if limit is not None and (bound is None or limit < bound):
+                        bound = limit
+        return bound
+
+    def _tightest(self, wait: int, kind: int, access: _Access, position: int,
+                  known: set[tuple[str, int, int]]) -> int | None:
+        """The bound ``wait`` needs so that ``access`` never reaches a use in flight.
+
+        A pair (position, largest position at any visit of ``wait``) is carried along all paths; a
+        use needs a bound of at most the second, as the operation gets past a looser wait only.
+        """
+        counter = _KINDS[kind].counter
+        limits: list[int] = []
+        number = self.cfg.block_of[wait]
+        seen: dict[int, tuple[int, int]] = {}
+        pending = [(number, wait, (position, position))]
+        while pending:
+            number, start, (place, largest) = pending.pop()
+            done = False
+            for index in range(start, self.cfg.blocks[number].end):
+                suffix, _ = self._conflict(access, kind, index)
+                if suffix is not None and (
+                        f"missing-{counter}{suffix}", access.index, index) not in known:
+                    limits.append(largest)
+                if index not in self.events:
+                    continue
+                bounds = self.program.instructions[index].wait
+                if index == wait:
+                    largest = max(largest, place)
+                elif bounds is not None:
+                    bound = bounds.vmcnt if counter == "vmcnt" else bounds.lgkmcnt
+                    done = bound is not None and place >= bound
+                else:
+                    later = self.access_at.get(index)
+                    if (later is not None and not later.may_skip and _KINDS[kind].ordered
+                            and kind in later.kinds):
+                        place += 1
+                        done = place >= _KINDS[kind].maximum
+                if done:
+                    break
+            if done:
+                continue
+            for successor in self.cfg.blocks[number].successors:
+                arriving = (place, largest)
+                before = seen.get(successor)
+                if before is not None:
+                    arriving = (min(place, before[0]), min(largest, before[1]))
+                if arriving != before:
+                    seen[successor] = arriving
+                    pending.append((successor, self.cfg.blocks[successor].start, arriving))
+        return min(limits, default=None)
+
+
+def _kinds(instruction: Instruction) -> tuple[int, ...]:
+    if instruction.unit is Unit.FLAT:
+        return (_UNORDERED_VMEM, _UNORDERED_LGKM)
+    if instruction.vmcnt:
+        return (_VMEM,)
+    if not instruction.lgkmcnt:
+        return ()
+    return (_LDS,) if instruction.unit is Unit.LDS else (_UNORDERED_LGKM,)
+
+
+def _publishes(instruction: Instruction) -> bool:
+    """Whether other waves of the workgroup may see what the operation wrote."""
+    return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
+            or instruction.modifier("lds") is not None)

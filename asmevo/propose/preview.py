@@ -1,0 +1,138 @@
+"""What a kernel looks like after edits, without assembling it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asmevo.codeobject.assembly import Edit, EditError
+from asmevo.isa.instruction import Instruction, OperandKind
+from asmevo.isa.parse import parse
+from asmevo.isa.program import Program
+
+_SHORT = ("s_nop", "s_waitcnt", "s_barrier")
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A kernel after zero or more sets of edits to a base, each set relative to the result before.
+
+    ``origins`` gives for each instruction the base instruction it still is, or ``None`` for new
+    text; ``positions`` gives for each base index (and the end) where its labels stand now. Sizes of
+    new instructions are taken from equal text in the base and are otherwise an estimate, so
+    ``program.offsets`` are exact only while edits move and repeat existing text.
+    """
+
+    kernel: str
+    program: Program
+    lines: tuple[str, ...]
+    origins: tuple[int | None, ...]
+    positions: tuple[int, ...]
+    base_lines: tuple[str, ...]
+    base_labelled: tuple[int, ...]
+
+    @staticmethod
+    def of(kernel: str, program: Program, lines: tuple[str, ...]) -> Preview:
+        """The unedited base."""
+        labelled = {t for t in program.targets if t is not None}
+        labelled |= set(program.labels)
+        return Preview(
+            kernel, program, lines, tuple(range(len(lines))), tuple(range(len(lines) + 1)),
+            lines, tuple(sorted(labelled)),
+        )
+
+    def apply(self, edits: Sequence[Edit]) -> Preview:
+        """The kernel after edits whose indices refer to this preview.
+
+        Raises `EditError` for edits that overlap, lie outside the kernel or bring in a branch that
+        is not an unchanged branch of this kernel, and `AsmEvoError` for text that does not parse.
+        """
+        old = self.program
+        count = len(old)
+        sizes = [b - a for a, b in zip(old.offsets, old.offsets[1:], strict=False)]
+        size_of = dict(zip(self.lines, sizes, strict=True))
+        known = dict(zip(self.lines, old.instructions, strict=True))
+        lines: list[str] = []
+        instructions: list[Instruction] = []
+        sources: list[int | None] = []
+        moved: dict[int, int] = {}
+
+        def keep(begin: int, end: int) -> None:
+            for index in range(begin, end):
+                moved.setdefault(index, len(lines))
+                lines.append(self.lines[index])
+                instructions.append(old.instructions[index])
+                sources.append(index)
+
+        position = 0
+        for edit in sorted(edits, key=lambda e: (e.start, e.stop)):
+            if not position <= edit.start <= edit.stop <= count:
+                raise EditError(
+                    f"edit of instructions {edit.start} to {edit.stop} overlaps another edit or "
+                    f"lies outside the kernel's {count} instructions"
+                )
+            keep(position, edit.start)
+            moved.setdefault(edit.start, len(lines))
+            for text in edit.lines:
+                instruction = known.get(text) or parse(text)
+                if instruction.is_branch:
+                    raise EditError(f"a preview cannot place the branch '{text}'")
+                lines.append(text)
+                instructions.append(instruction)
+                sources.append(None)
+            for index in range(edit.start + 1, edit.stop):
+                moved.setdefault(index, len(lines))
+            position = edit.stop
+        keep(position, count)
+        moved.setdefault(count, len(lines))
+
+        offsets = [0]
+        for text, instruction in zip(lines, instructions, strict=True):
+            offsets.append(offsets[-1] + (size_of.get(text) or _estimated_size(instruction)))
+        targets = tuple(
+            None if s is None or (t := old.targets[s]) is None else moved[t] for s in sources
+        )
+        labels = {moved[index]: name for index, name in old.labels.items()}
+        return Preview(
+            self.kernel,
+            Program(tuple(instructions), tuple(offsets), targets, labels),
+            tuple(lines),
+            tuple(None if s is None else self.origins[s] for s in sources),
+            tuple(moved[p] for p in self.positions),
+            self.base_lines,
+            self.base_labelled,
+        )
+
+    def edits(self, reason: str) -> tuple[Edit, ...]:
+        """Edits that turn the base into this preview, merged and clear of labels."""
+        kept = [(o, i) for i, o in enumerate(self.origins) if o is not None]
+        bounds = sorted({0, len(self.base_lines), *self.base_labelled})
+        out: list[Edit] = []
+        at = 0
+        for begin, end in zip(bounds, bounds[1:], strict=False):
+            segment: list[tuple[int, int]] = []
+            while at < len(kept) and kept[at][0] < end:
+                segment.append(kept[at])
+                at += 1
+            last = len(self.lines) if end == len(self.base_lines) else self.positions[end]
+            segment.append((end, last))
+            base, now = begin, self.positions[begin]
+            for origin, index in segment:
+                texts = self.lines[now:index]
+                if base < origin or texts:
+                    if base == origin == end:
+                        # New text at the end of a segment belongs in front of the next label.
+                        base -= 1
+                        texts = (self.base_lines[base], *texts)
+                    out.append(Edit(self.kernel, base, origin, texts, reason))
+                base, now = origin + 1, index + 1
+        return tuple(out)
+
+
+def _estimated_size(instruction: Instruction) -> int:
+    if instruction.op in _SHORT:
+        return 4
+    literal = any(
+        o.kind is OperandKind.CONSTANT and o.text.startswith("0x") for o in instruction.operands
+    )
+    return 4 if instruction.encoding == "e32" and not literal else 8

@@ -1,0 +1,190 @@
+"""What a rule is, and the analyses of one kernel that all rules share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
+
+from asmevo.codeobject.assembly import Edit
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.dataflow import liveness
+from asmevo.isa.effects import Effects, State, effects, machine_states
+from asmevo.isa.hazards import hazards
+from asmevo.isa.instruction import Unit
+from asmevo.isa.program import Program
+from asmevo.isa.registers import EXEC_MASK
+from asmevo.isa.violation import Violation
+from asmevo.isa.waits import missing_waits
+from asmevo.propose.preview import Preview
+from asmevo.propose.proposal import Direction, Evidence, Proposal
+from asmevo.propose.rewrite import Rewrite
+
+# What follows executes in a mode that the operands do not show, or ends it; also everything whose
+# effect depends on its place in the instruction stream.
+_FENCES = (
+    "s_set_gpr_idx", "s_setreg", "s_setvskip", "s_setprio", "s_sethalt", "s_sleep", "s_sendmsg",
+    "s_trap", "s_getpc", "s_setpc", "s_swappc", "s_rfe", "s_call", "s_memtime", "s_memrealtime",
+    "s_getreg", "s_icache", "s_dcache", "s_incperflevel", "s_decperflevel", "s_ttracedata",
+    "buffer_wbl2", "buffer_inv", "v_movrel", "s_movrel", "s_wakeup",
+)
+
+_ORDERING = ("buffer_wbl2", "buffer_inv", "s_dcache", "s_sendmsg", "s_setpc", "s_swappc")
+
+
+class RuleContext:
+    """Evidence with the analyses that rules need, each computed at most once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.kernel = evidence.kernel
+        self.program: Program = evidence.program
+        self.lines = evidence.lines
+        self.preview = Preview.of(evidence.kernel, evidence.program, evidence.lines)
+
+    def after(self, edits: Sequence[Edit]) -> RuleContext:
+        """The context of the kernel that these edits make; it has windows but no profiles."""
+        preview = self.preview.apply(edits)
+        windows = tuple(
+            replace(w, start=preview.positions[w.start], stop=preview.positions[w.stop])
+            for w in self.evidence.windows
+            if 0 <= w.start <= w.stop <= len(self.lines)
+        )
+        return RuleContext(replace(
+            self.evidence, program=preview.program, lines=preview.lines, windows=windows,
+            profiles=()))
+
+    @cached_property
+    def cfg(self) -> Cfg:
+        return Cfg.of(self.program)
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """Per instruction, the machine state that may hold before it."""
+        return machine_states(self.program, self.cfg)
+
+    @cached_property
+    def effects(self) -> tuple[Effects, ...]:
+        return effects(self.program, self.cfg)
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """Per instruction, the registers that are live behind it."""
+        return liveness(self.program)
+
+    @cached_property
+    def labelled(self) -> frozenset[int]:
+        """Instructions that control may reach other than from the one before."""
+        return frozenset(t for t in self.program.targets if t is not None)
+
+    @cached_property
+    def indexed(self) -> frozenset[int]:
+        """Instructions whose operands may not be the registers they name, or that may not run."""
+        special = State.INDEXING | State.VSKIP
+        return frozenset(
+            index for index, i in enumerate(self.program.instructions)
+            if self.states[index] & special or "movrel" in i.op
+        )
+
+    @cached_property
+    def fences(self) -> frozenset[int]:
+        """Instructions that nothing may be moved across."""
+        return frozenset(
+            index for index, i in enumerate(self.program.instructions)
+            if i.is_branch or i.ends_program or i.unit is Unit.MESSAGE
+            or i.op.startswith(_FENCES) or i.writes & EXEC_MASK or index in self.indexed
+        )
+
+    @cached_property
+    def guards(self) -> frozenset[int]:
+        """Waits in front of an atomic, a write-back or a message.
+
+        They may order memory between waves or workgroups, which registers do not show, so rules
+        leave them alone. Barriers need no such care: the wait analysis knows them.
+        """
+        out: set[int] = set()
+        pending: list[int] = []
+        for index, i in enumerate(self.program.instructions):
+            if index in self.labelled or i.is_branch:
+                pending.clear()
+            if i.wait is not None:
+                pending.append(index)
+            elif i.is_atomic or i.op.startswith(_ORDERING):
+                out.update(pending)
+                pending.clear()
+        return frozenset(out)
+
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """Per instruction, the share of all stalled cycles of the hot windows around it."""
+        out = [0.0] * len(self.lines)
+        for window in self.evidence.windows:
+            for index in range(max(window.start, 0), min(window.stop, len(out))):
+                out[index] = max(out[index], window.share)
+        return tuple(out)
+
+    def weight(self, indices: Iterable[int]) -> float:
+        """The largest hot-window share among some instructions."""
+        return max((self.weights[i] for i in indices), default=0.0)
+
+    def by_weight(self, candidates: Iterable[tuple[tuple[int, ...], Proposal]]) -> list[Proposal]:
+        """Proposals of which each touches some instructions: hottest first, then by address."""
+        ranked = sorted(candidates, key=lambda c: (-self.weight(c[0]), c[0]))
+        return [proposal for _, proposal in ranked]
+
+    @cached_property
+    def _missing(self) -> Counter[tuple[str, str, str, int]]:
+        return Counter(v.signature for v in missing_waits(self.program))
+
+    @cached_property
+    def _hazards(self) -> Counter[tuple[str, str, str, int]]:
+        return Counter(v.signature for v in hazards(self.program))
+
+    def new_missing(self, preview: Preview) -> list[Violation]:
+        """Missing waits of a preview that the context's kernel does not have."""
+        return _surplus(missing_waits(preview.program), self._missing)
+
+    def new_hazards(self, preview: Preview) -> list[Violation]:
+        """Hazards of a preview that the context's kernel does not have."""
+        return _surplus(hazards(preview.program), self._hazards)
+
+    def rewrite(self) -> Rewrite:
+        return Rewrite(self.kernel, self.program)
+
+
+def _surplus(
+    found: Iterable[Violation], accepted: Counter[tuple[str, str, str, int]],
+) -> list[Violation]:
+    left = Counter(accepted)
+    out: list[Violation] = []
+    for violation in found:
+        if left[violation.signature] > 0:
+            left[violation.signature] -= 1
+        else:
+            out.append(violation)
+    return out
+
+
+class Rule(ABC):
+    """One transformation and where it applies.
+
+    A rule need not be right: the gates decide. It says in each rationale why it applies, and in
+    the assumption what it relies on without a proof.
+    """
+
+    name: ClassVar[str]
+    direction: ClassVar[Direction]
+
+    @abstractmethod
+    def matches(self, context: RuleContext) -> Iterator[Proposal]:
+        """Proposals for the context's kernel: first everything at once, then parts of it."""
+
+    def proposal(
+        self, changes: Rewrite | Preview, rationale: str, assumption: str = "",
+    ) -> Proposal:
+        """A proposal of this rule."""
+        return Proposal(
+            changes.edits(self.name), self.name, self.direction, rationale, assumption)

@@ -1,0 +1,90 @@
+"""Waits later, for less, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from asmevo.isa.waits import loosest_wait
+from asmevo.propose.proposal import Direction, Proposal
+from asmevo.propose.repair import is_clean
+from asmevo.propose.rule import Rule, RuleContext
+from asmevo.propose.waits import bounds_of, place_waits, wait_text, without_waits
+
+
+class RelaxWaits(Rule):
+    """A wait that stands earlier, or asks for more, than the first use of what is outstanding.
+
+    Three forms: waits in place with the loosest counts that dataflow allows; waits moved to just
+    before the first instruction that needs them, one wait becoming several staged ones where
+    results are used in the order they arrive; and the same with nearby stages merged. Waits in
+    front of barriers and atomics stay, for what they protect does not show in registers.
+    """
+
+    name = "relax-waits"
+    direction = Direction.LATENCY_HIDING
+
+    def __init__(self, spans: tuple[int, ...] = (0, 4, 16)) -> None:
+        self._spans = tuple(spans)
+
+    def matches(self, context: RuleContext) -> Iterator[Proposal]:
+        waits = [
+            index for index, i in enumerate(context.program.instructions)
+            if i.wait is not None and index not in context.guards
+        ]
+        if not waits:
+            return
+        movable = not any(i.modifier("lds") for i in context.program.instructions)
+        if movable:
+            for span in self._spans:
+                yield from self._moved(context, tuple(waits), span)
+        loosened = [(w, text) for w in waits if (text := _loosened(context, w)) is not None]
+        if loosened:
+            yield self._in_place(context, loosened)
+        candidates = [
+            ((w,), proposal) for w, text in loosened
+            if (proposal := self._in_place(context, [(w, text)])) is not None
+        ]
+        if movable:
+            for wait in waits:
+                for proposal in self._moved(context, (wait,), 0):
+                    candidates.append(((wait,), proposal))
+        yield from context.by_weight(candidates)
+
+    def _moved(
+        self, context: RuleContext, waits: tuple[int, ...], span: int,
+    ) -> Iterator[Proposal]:
+        preview = place_waits(context, without_waits(context, waits), span)
+        if not is_clean(context, preview):
+            return
+        before = sum(i.wait is not None for i in context.program.instructions)
+        after = sum(i.wait is not None for i in preview.program.instructions)
+        what = f"all {len(waits)} waits" if len(waits) > 1 else f"'{context.lines[waits[0]]}'"
+        merged = f", stages up to {span} instructions apart merged" if span else ""
+        yield self.proposal(
+            preview,
+            f"{what} can wait until just before the first use of each result{merged}"
+            f" ({before} waits become {after})")
+
+    def _in_place(self, context: RuleContext, loosened: list[tuple[int, str]]) -> Proposal:
+        rewrite = context.rewrite()
+        parts = []
+        for index, text in loosened:
+            if text:
+                rewrite.replace(index, text)
+            else:
+                rewrite.delete((index,))
+            parts.append(f"'{context.lines[index]}' -> {text or 'nothing'}")
+        return self.proposal(
+            rewrite, "dataflow needs less than these waits ask for: " + "; ".join(parts))
+
+
+def _loosened(context: RuleContext, index: int) -> str | None:
+    """The text of the loosest sufficient wait, empty for none at all, ``None`` for no change."""
+    wait = context.program.instructions[index].wait
+    assert wait is not None
+    old = bounds_of(wait)
+    loosest = bounds_of(loosest_wait(context.program, index))
+    new = {c: max(b, loosest[c]) for c, b in old.items() if c in loosest}
+    if new == old:
+        return None
+    return wait_text(new) if new else ""

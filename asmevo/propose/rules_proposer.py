@@ -1,0 +1,132 @@
+"""The deterministic proposer: a list of rules, alone and in combination."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from asmevo.codeobject.assembly import Edit
+from asmevo.propose.errors import ProposerError
+from asmevo.propose.preview import Preview
+from asmevo.propose.proposal import Direction, Evidence, Proposal
+from asmevo.propose.rule import Rule, RuleContext
+
+_Key = tuple[tuple[int, int, tuple[str, ...]], ...]
+_JOIN = "+"
+
+
+class RulesProposer:
+    """Applies rules to the base and yields what they find, most promising first.
+
+    First come each rule's whole-kernel proposals; then combinations, in which each rule looks at
+    the kernel that the rules before it left, with and without those that rest on an assumption;
+    then the rules' individual proposals in turns, each rule's hottest first.
+
+    ``directions`` restricts the rules (names of `Direction`), ``limit`` the number of proposals per
+    call. ``seed`` decides in which order rules take turns. ``proposed`` counts proposals per rule.
+    Raises `ProposerError` for an unknown direction, a rule given twice or a limit below one.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        directions: Sequence[str] | None = None,
+        seed: int = 0,
+        limit: int | None = None,
+    ) -> None:
+        known = {str(d) for d in Direction}
+        for direction in directions or ():
+            if direction not in known:
+                raise ProposerError(
+                    f"'{direction}' is no direction; there are {', '.join(sorted(known))}")
+        names = [rule.name for rule in rules]
+        if len(set(names)) < len(names):
+            raise ProposerError(f"a rule is listed twice among {', '.join(names)}")
+        if limit is not None and limit < 1:
+            raise ProposerError(f"a limit of {limit} proposals leaves none")
+        self._rules = [r for r in rules if directions is None or str(r.direction) in directions]
+        self._seed = seed
+        self._limit = limit
+        self.proposed: Counter[str] = Counter()
+
+    def propose(self, evidence: Evidence) -> Iterator[Proposal]:
+        """Yield proposals without repeating one or any of ``evidence.failures``."""
+        seen: set[_Key] = {_key(f.edits) for f in evidence.failures}
+        seen.add(())
+        for proposal in islice(self._fresh(self._ordered(evidence), seen), self._limit):
+            self.proposed[proposal.rule] += 1
+            yield proposal
+
+    def _fresh(self, proposals: Iterable[Proposal], seen: set[_Key]) -> Iterator[Proposal]:
+        for proposal in proposals:
+            key = _key(proposal.edits)
+            if key not in seen:
+                seen.add(key)
+                yield proposal
+
+    def _ordered(self, evidence: Evidence) -> Iterator[Proposal]:
+        context = RuleContext(evidence)
+        streams = [iter(rule.matches(context)) for rule in self._rules]
+        for stream in streams:
+            yield from islice(stream, 1)
+        yield from self._combinations(context)
+        turns = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
+        while streams:
+            stream = turns.choice(streams)
+            proposal = next(stream, None)
+            if proposal is None:
+                streams.remove(stream)
+            else:
+                yield proposal
+
+    def _combinations(self, context: RuleContext) -> Iterator[Proposal]:
+        """All rules, all but one, and ever shorter beginnings of the list."""
+        everything = tuple(self._rules)
+        sequences = [everything]
+        sequences += [everything[:k] + everything[k + 1:] for k in range(len(everything))]
+        sequences += [everything[:k] for k in range(len(everything) - 1, 1, -1)]
+        done = {careful: {(): _Combination(context, context.preview, ())}
+                for careful in (False, True)}
+        for sequence in dict.fromkeys(sequences):
+            for careful, known in done.items():
+                for length in range(1, len(sequence) + 1):
+                    rules = sequence[:length]
+                    if rules not in known:
+                        known[rules] = known[rules[:-1]].then(rules[-1], careful)
+                if len(known[sequence].used) > 1:
+                    yield known[sequence].proposal()
+
+
+@dataclass(frozen=True)
+class _Combination:
+    """Rules' proposals applied one after the other, and the kernel they leave."""
+
+    context: RuleContext
+    preview: Preview
+    used: tuple[Proposal, ...]
+
+    def then(self, rule: Rule, careful: bool) -> _Combination:
+        """Add a rule's first proposal; ``careful`` takes none that rests on an assumption."""
+        for proposal in rule.matches(self.context):
+            if proposal.edits and not (careful and proposal.assumption):
+                return _Combination(
+                    self.context.after(proposal.edits), self.preview.apply(proposal.edits),
+                    (*self.used, proposal))
+        return self
+
+    def proposal(self) -> Proposal:
+        name = _JOIN.join(p.rule for p in self.used)
+        return Proposal(
+            self.preview.edits(name),
+            name,
+            self.used[0].direction,
+            "in sequence: " + "; ".join(f"{p.rule}: {p.rationale}" for p in self.used),
+            "; ".join(dict.fromkeys(p.assumption for p in self.used if p.assumption)),
+        )
+
+
+def _key(edits: Iterable[Edit]) -> _Key:
+    return tuple(sorted((e.start, e.stop, e.lines) for e in edits))

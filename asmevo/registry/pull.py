@@ -1,0 +1,131 @@
+"""Hand out a validated replacement, or say why not."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asmevo.registry.errors import (
+    BlobError,
+    PullError,
+    PullRefusal,
+    RegistryError,
+    cannot,
+)
+from asmevo.registry.records import ReplacementRecord
+
+if TYPE_CHECKING:
+    from asmevo.registry.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The bytes of a drop-in code object, and what is known of it."""
+
+    data: bytes
+    record: ReplacementRecord
+
+
+def pull(registry: Registry, *, original: str | Path, kernel: str | None = None,
+         isa: str | None = None, allow_modelled: bool = False) -> Replacement:
+    """The best validated replacement of an original.
+
+    ``original`` is a SHA-256 or the path of the file itself. ``kernel`` is needed only if kernels
+    of one object were improved separately; ``isa`` (``gfx942``) states where the result will run.
+    A modelled speedup is handed out only with ``allow_modelled``, and only where nothing was
+    measured. Raises `PullError`; `RegistryError` when registry or file cannot be read.
+    """
+    sha256 = original_sha256(original)
+    found = _allowed(registry.replacements(original_sha256=sha256, kernel=kernel),
+                     sha256, kernel, allow_modelled)
+    best = found[0]
+    _check_isa(registry, best, isa)
+    _check_evidence(registry, best)
+    data = _bytes(registry, best.object_sha256)
+    if _elf_identity(data) != _elf_identity(_bytes(registry, sha256)):
+        raise PullError(PullRefusal.ISA_MISMATCH,
+                        f"replacement {best.object_sha256} differs from the original in the "
+                        "machine, ABI or architecture flags of its ELF header")
+    return Replacement(data, best)
+
+
+def original_sha256(original: str | Path) -> str:
+    """The SHA-256 that ``original`` is, or that the file of that path has."""
+    text = str(original)
+    if isinstance(original, str) and len(text) == 64 and not set(text.lower()) - _HEX:
+        return text.lower()
+    try:
+        with Path(original).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise cannot("read original", Path(original), error) from error
+    except ValueError as error:  # a NUL in the path
+        raise RegistryError("the original is neither a SHA-256 nor a path") from error
+
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def _allowed(found: tuple[ReplacementRecord, ...], sha256: str, kernel: str | None,
+             allow_modelled: bool) -> list[ReplacementRecord]:
+    if not found:
+        of = f"kernel '{kernel}' of " if kernel is not None else ""
+        raise PullError(PullRefusal.NONE, f"there is no replacement for {of}original {sha256}")
+    kernels = sorted({r.kernel for r in found})
+    if len(kernels) > 1:
+        raise PullError(PullRefusal.AMBIGUOUS_KERNEL,
+                        f"original {sha256} has replacements for several kernels, name one: "
+                        f"{', '.join(kernels)}")
+    measured = [r for r in found if r.timing_source == "measured"]
+    if not measured and not allow_modelled:
+        raise PullError(PullRefusal.MODELLED_ONLY,
+                        f"the speedup of every replacement of original {sha256} is modelled, not "
+                        "measured on hardware; --allow-modelled (allow_modelled=True) accepts that")
+    return measured or list(found)
+
+
+def _check_isa(registry: Registry, record: ReplacementRecord, isa: str | None) -> None:
+    original = registry.object(record.original_sha256)
+    built_for = record.isa if original is None else original.isa
+    for wanted in (isa, built_for):
+        if wanted is not None and wanted != record.isa:
+            raise PullError(PullRefusal.ISA_MISMATCH,
+                            f"replacement {record.object_sha256} is for {record.isa}, not "
+                            f"{wanted}")
+
+
+def _check_evidence(registry: Registry, record: ReplacementRecord) -> None:
+    from asmevo.registry.evidence import missing_evidence, timing_source
+
+    candidate = registry.candidate(record.candidate_id)
+    missing = missing_evidence(candidate)
+    if missing is None and not record.evidence_complete:
+        missing = "it is marked incomplete"
+    elif missing is None and timing_source(candidate) != record.timing_source:
+        missing = f"it is called {record.timing_source}, its timings are not"
+    elif missing is None and (
+            (candidate.original_sha256, candidate.kernel, candidate.object_sha256)
+            != (record.original_sha256, record.kernel, record.object_sha256)):
+        missing = "its candidate is of another object or kernel"
+    if missing is not None:
+        raise PullError(PullRefusal.EVIDENCE_INCOMPLETE,
+                        f"the evidence for replacement {record.object_sha256} is incomplete: "
+                        f"{missing}")
+
+
+def _bytes(registry: Registry, sha256: str) -> bytes:
+    try:
+        return registry.load_object(sha256)
+    except BlobError as error:
+        raise PullError(PullRefusal.BLOB_CORRUPT, str(error)) from error
+
+
+def _elf_identity(data: bytes) -> tuple[bytes, ...]:
+    """e_ident up to the ABI version, e_type with e_machine, and e_flags of an ELF64 file.
+
+    In ``e_flags`` AMDGPU states processor, xnack and sramecc (LLVM "User Guide for AMDGPU Backend",
+    "Header"); offsets of Elf64_Ehdr are those of the System V gABI.
+    """
+    return data[:9], data[16:20], data[48:52]

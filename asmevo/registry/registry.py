@@ -1,0 +1,383 @@
+"""The artifact registry: every write is one transaction, every blob is verified when read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import ColumnElement, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlmodel import col, select
+
+import asmevo
+from asmevo.registry.blobs import BlobStore
+from asmevo.registry.database import Database
+from asmevo.registry.errors import RegistryError
+from asmevo.registry.models import (
+    CandidateRow,
+    CodeObjectRow,
+    DispatchRow,
+    RecoveredObjectRow,
+    ReplacementRow,
+    RunRow,
+    TimingRow,
+    now,
+)
+from asmevo.registry.records import (
+    CandidateRecord,
+    CandidateStatus,
+    ObjectRecord,
+    RecoveredRecord,
+    ReplacementRecord,
+    RunRecord,
+    RunStatus,
+    Source,
+)
+from asmevo.registry.rows import (
+    add_object,
+    json_object,
+    object_record,
+    recovered_record,
+    replacement_records,
+    run_record,
+    run_row,
+)
+
+if TYPE_CHECKING:
+    from asmevo.codeobject.container import CodeObject
+    from asmevo.device.device import Timing
+    from asmevo.dispatch.dispatch import Dispatch
+    from asmevo.gates.verdict import JsonValue
+
+DATABASE_NAME = "asmevo.db"
+
+
+class Registry:
+    """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
+
+    ``path`` is the registry's folder: blobs under ``blobs/`` and, unless ``url`` names another
+    ``sqlite:///`` file, the database `DATABASE_NAME`. Nothing is opened before the first call;
+    reading never creates anything, writing creates what is missing. A writer waits at most
+    ``busy_timeout_s`` seconds for another process's transaction. Instances can be pickled, and
+    used from several threads and processes.
+
+    Every method raises `RegistryError` when the registry cannot be used, and leaves the database
+    as it was. Blobs are written before the transaction that refers to them, so one that fails may
+    leave unreferenced blobs behind, never a reference without its blob.
+    """
+
+    def __init__(self, path: str | Path, url: str | None = None, *,
+                 busy_timeout_s: float = 10.0) -> None:
+        self.path = Path(path).absolute()
+        self._arguments = (str(self.path), url, busy_timeout_s)
+        file = self.path / DATABASE_NAME if url is None else _sqlite_file(url)
+        self._database = Database(file, busy_timeout_s=busy_timeout_s)
+        self._blobs = BlobStore(self.path)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, self._arguments
+
+    def check_writable(self) -> None:
+        """Create the registry if it is missing and prove that it takes writes.
+
+        To be called before any work starts: it tells of a read-only or full disk, a locked or
+        corrupt database and a folder that is none.
+        """
+        self._blobs.check_writable()
+        self._database.check_writable()
+
+    def close(self) -> None:
+        """Release the database; the next call opens it again."""
+        self._database.close()
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def record_original(self, code_object: CodeObject, source: str) -> str:
+        """Store a code object found at ``source``; returns its SHA-256. Idempotent."""
+        self._blobs.put(code_object.data)
+        with self._database.write() as session:
+            add_object(session, code_object, source)
+        return code_object.sha256
+
+    def record_recovered(self, code_object_sha256: str, assembly: str,
+                         report: Mapping[str, JsonValue],
+                         toolchain: Mapping[str, JsonValue]) -> str:
+        """Store recovered text and its round-trip report; returns the text's SHA-256.
+
+        The same text by the same toolchain is stored once.
+        """
+        toolchain = json_object(toolchain)
+        toolchain_sha256 = _digest(json.dumps(toolchain, sort_keys=True))
+        assembly_sha256 = self._blobs.put(assembly.encode())
+        with self._database.write() as session:
+            known = session.exec(select(RecoveredObjectRow).where(
+                RecoveredObjectRow.code_object_sha256 == code_object_sha256,
+                RecoveredObjectRow.assembly_sha256 == assembly_sha256,
+                RecoveredObjectRow.toolchain_sha256 == toolchain_sha256)).first()
+            if known is None:
+                session.add(RecoveredObjectRow(
+                    code_object_sha256=code_object_sha256, assembly_sha256=assembly_sha256,
+                    report=json_object(report), toolchain=toolchain,
+                    toolchain_sha256=toolchain_sha256))
+        return assembly_sha256
+
+    def record_dispatches(self, dispatches: Sequence[Dispatch]) -> tuple[str, ...]:
+        """Store dispatches; returns their SHA-256. Labels of a known one are updated."""
+        from asmevo.registry.content import store_dispatch
+
+        rows = [
+            DispatchRow(sha256=d.sha256, kernel=d.kernel, name=d.name, held_out=d.held_out,
+                        content_sha256=store_dispatch(d, self._blobs))
+            for d in dispatches
+        ]
+        with self._database.write() as session:
+            for row in rows:
+                known = session.get(DispatchRow, row.sha256)
+                if known is None:
+                    session.add(row)
+                else:
+                    known.name, known.held_out = row.name, row.held_out
+                    known.content_sha256 = row.content_sha256
+        return tuple(d.sha256 for d in dispatches)
+
+    def start_run(self, *, task: str, config: str, seed: int, toolchain: Mapping[str, JsonValue],
+                  device: str, device_source: Source) -> str:
+        """Record that a task starts; returns the id of the run. ``config`` is stored as a blob."""
+        started = now()
+        run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+        config_sha256 = self._blobs.put(config.encode())
+        with self._database.write() as session:
+            session.add(RunRow(
+                id=run_id, task=task, status=RunStatus.RUNNING.value, started=started,
+                config_sha256=config_sha256, seed=seed, package_version=asmevo.__version__,
+                toolchain=json_object(toolchain), device=device,
+                device_source=str(device_source)))
+        return run_id
+
+    def finish_run(self, run_id: str, status: RunStatus) -> None:
+        """Record how a run ended."""
+        with self._database.write() as session:
+            row = run_row(session, run_id)
+            row.status, row.finished = status.value, now()
+
+    def record_baseline(self, run_id: str, original_sha256: str,
+                        timings: Sequence[Timing]) -> None:
+        """Record timings of the original, taken in a run. Their dispatches must be stored."""
+        from asmevo.registry.candidates import timing_row
+
+        with self._database.write() as session:
+            session.add_all(timing_row(t, run_id, original_sha256=original_sha256)
+                            for t in timings)
+
+    def record_candidate(self, record: CandidateRecord, *, assembly: str | None = None,
+                         built: CodeObject | None = None) -> CandidateRecord:
+        """Record one attempt with all its verdicts and timings, in one transaction.
+
+        ``assembly`` is the edited text and ``built`` the object made of it, as far as the attempt
+        got. Run, original, parent and timed dispatches must be stored. Returns the record as
+        stored, with hashes and time.
+        """
+        from asmevo.registry.candidates import add_candidate
+
+        if record.status is CandidateStatus.COMMITTED:
+            raise RegistryError("a candidate is committed by commit_replacement only")
+        record = replace(
+            record,
+            assembly_sha256=None if assembly is None else self._blobs.put(assembly.encode()),
+            object_sha256=None if built is None else self._blobs.put(built.data),
+            created=record.created or now(),
+        )
+        with self._database.write() as session:
+            if built is not None:
+                add_object(session, built, f"candidate {record.id}")
+            add_candidate(session, record)
+        return record
+
+    def commit_replacement(self, candidate_id: str, speedup: float) -> ReplacementRecord:
+        """Make a recorded, verified candidate a replacement of its original; idempotent.
+
+        Timing source and device are those of its recorded timings. Raises `RegistryError` when
+        evidence is missing or ``speedup`` is not a positive number.
+        """
+        from asmevo.registry.candidates import candidate_records
+        from asmevo.registry.evidence import missing_evidence, timing_source
+
+        if not (math.isfinite(speedup) and speedup > 0):
+            raise RegistryError(f"a speedup of {speedup} is not a positive number")
+        committed = col(ReplacementRow.candidate_id) == candidate_id
+        with self._database.write() as session:
+            row = session.get(CandidateRow, candidate_id)
+            if row is None:
+                raise RegistryError(f"the registry has no candidate '{candidate_id}'")
+            if known := replacement_records(session, committed):
+                if known[0].speedup != speedup:
+                    raise RegistryError(f"candidate '{candidate_id}' is already committed, with a "
+                                        f"speedup of {known[0].speedup}")
+                return known[0]
+            [candidate] = candidate_records(session, col(CandidateRow.id) == candidate_id)
+            missing = missing_evidence(candidate)
+            if missing is None and candidate.status is not CandidateStatus.VERIFIED:
+                missing = f"its status is {candidate.status}"
+            if missing is not None or row.object_sha256 is None:
+                raise RegistryError(f"candidate '{candidate_id}' is no replacement: {missing}")
+            row.status = CandidateStatus.COMMITTED.value
+            session.add(ReplacementRow(
+                original_sha256=row.original_sha256, kernel=row.kernel, candidate_id=row.id,
+                object_sha256=row.object_sha256, speedup=speedup,
+                timing_source=timing_source(candidate), device=candidate.timings[0].device,
+                evidence_complete=True))
+            return replacement_records(session, committed)[0]
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def object(self, sha256: str) -> ObjectRecord | None:
+        """What is known of a code object."""
+        with self._database.read() as session:
+            row = session.get(CodeObjectRow, sha256)
+            return None if row is None else object_record(row)
+
+    def find_objects(self, prefix: str) -> tuple[ObjectRecord, ...]:
+        """The code objects whose SHA-256 starts with ``prefix``."""
+        with self._database.read() as session:
+            rows = session.exec(select(CodeObjectRow).where(
+                col(CodeObjectRow.sha256).startswith(prefix.lower(), autoescape=True)))
+            return tuple(object_record(row) for row in rows)
+
+    def load_object(self, sha256: str) -> bytes:
+        """The bytes of a code object, verified against its hash."""
+        return self._blobs.get(sha256)
+
+    def load_text(self, sha256: str) -> str:
+        """A stored assembly or configuration, verified against its hash."""
+        try:
+            return self._blobs.get(sha256).decode()
+        except UnicodeDecodeError as error:
+            raise RegistryError(f"blob {sha256} is not text") from error
+
+    def recovered(self, code_object_sha256: str) -> tuple[RecoveredRecord, ...]:
+        """The recovered versions of a code object, oldest first."""
+        with self._database.read() as session:
+            rows = session.exec(
+                select(RecoveredObjectRow)
+                .where(RecoveredObjectRow.code_object_sha256 == code_object_sha256)
+                .order_by(col(RecoveredObjectRow.id)))
+            return tuple(recovered_record(row) for row in rows)
+
+    def load_dispatch(self, sha256: str) -> Dispatch:
+        """Rebuild a dispatch from its blobs; it has the hash it was stored under."""
+        with self._database.read() as session:
+            row = session.get(DispatchRow, sha256)
+            if row is None:
+                raise RegistryError(f"the registry has no dispatch {sha256}")
+            return self._dispatch(row)
+
+    def load_dispatches(self, kernel: str) -> tuple[Dispatch, ...]:
+        """All dispatches of a kernel, in the order they were first recorded."""
+        with self._database.read() as session:
+            rows = session.exec(select(DispatchRow).where(DispatchRow.kernel == kernel)
+                                .order_by(col(DispatchRow.created), col(DispatchRow.sha256)))
+            return tuple(self._dispatch(row) for row in rows)
+
+    def _dispatch(self, row: DispatchRow) -> Dispatch:
+        from asmevo.registry.content import load_dispatch
+
+        dispatch = load_dispatch(row.content_sha256, self._blobs)
+        stored = (row.sha256, row.kernel, row.name, row.held_out)
+        if stored != (dispatch.sha256, dispatch.kernel, dispatch.name, dispatch.held_out):
+            raise RegistryError(f"the record of dispatch {row.sha256} does not match its content")
+        return dispatch
+
+    def run(self, run_id: str) -> RunRecord:
+        """One run by its id."""
+        with self._database.read() as session:
+            return run_record(run_row(session, run_id))
+
+    def runs(self) -> tuple[RunRecord, ...]:
+        """All runs, newest first."""
+        with self._database.read() as session:
+            rows = session.exec(select(RunRow).order_by(col(RunRow.started).desc(),
+                                                        col(RunRow.id)))
+            return tuple(run_record(row) for row in rows)
+
+    def baseline(self, run_id: str) -> tuple[Timing, ...]:
+        """The timings of the original that a run took."""
+        from asmevo.registry.candidates import timing_records
+
+        with self._database.read() as session:
+            return timing_records(session, (col(TimingRow.run_id) == run_id)
+                                  & col(TimingRow.original_sha256).is_not(None))
+
+    def lineage(self, run_id: str) -> tuple[CandidateRecord, ...]:
+        """The candidates of a run, oldest first, with their evidence."""
+        from asmevo.registry.candidates import candidate_records
+
+        with self._database.read() as session:
+            run_row(session, run_id)
+            return candidate_records(session, col(CandidateRow.run_id) == run_id)
+
+    def candidate(self, candidate_id: str) -> CandidateRecord:
+        """One candidate with its evidence."""
+        from asmevo.registry.candidates import candidate_records
+
+        with self._database.read() as session:
+            found = candidate_records(session, col(CandidateRow.id) == candidate_id)
+        if not found:
+            raise RegistryError(f"the registry has no candidate '{candidate_id}'")
+        return found[0]
+
+    def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
+                     object_sha256: str | None = None) -> tuple[ReplacementRecord, ...]:
+        """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
+        conditions: list[ColumnElement[bool]] = [
+            col(column) == value
+            for column, value in ((ReplacementRow.original_sha256, original_sha256),
+                                  (ReplacementRow.kernel, kernel),
+                                  (ReplacementRow.object_sha256, object_sha256))
+            if value is not None
+        ]
+        with self._database.read() as session:
+            return replacement_records(session, *conditions)
+
+    def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
+                         isa: str | None = None,
+                         allow_modelled: bool = False) -> ReplacementRecord | None:
+        """The best replacement of an original, or None.
+
+        Measured speedups and modelled ones are not comparable: a modelled one is only ever
+        returned when it is allowed *and* nothing was measured.
+        """
+        found = self.replacements(original_sha256=original_sha256, kernel=kernel)
+        allowed = [r for r in found
+                   if (isa is None or r.isa == isa)
+                   and (allow_modelled or r.timing_source == "measured")]
+        return min(allowed, default=None,
+                   key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))
+
+
+def _unpickled(path: str, url: str | None, busy_timeout_s: float) -> Registry:
+    return Registry(path, url, busy_timeout_s=busy_timeout_s)
+
+
+def _sqlite_file(url: str) -> Path:
+    """The file of a ``sqlite:///`` URL. Errors never repeat the URL: it may hold a password."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise RegistryError("the registry's url is not a database URL") from error
+    if parsed.get_backend_name() != "sqlite":
+        raise RegistryError(f"registry databases of kind '{parsed.get_backend_name()}' are not "
+                            "supported; use a sqlite:/// URL")
+    name = parsed.database
+    if not name or name == ":memory:" or name.startswith("file:") or parsed.query:
+        raise RegistryError("the registry's sqlite url must name a plain file")
+    return Path(name).absolute()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

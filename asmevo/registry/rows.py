@@ -1,0 +1,110 @@
+"""Rows that need no other package: objects, runs, replacements, and values that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import ColumnElement
+from sqlmodel import Session, col, select
+
+from asmevo.registry.errors import RegistryError
+from asmevo.registry.models import (
+    CandidateRow,
+    CodeObjectRow,
+    RecoveredObjectRow,
+    ReplacementRow,
+    RunRow,
+)
+from asmevo.registry.records import (
+    ObjectRecord,
+    RecoveredRecord,
+    ReplacementRecord,
+    RunRecord,
+    RunStatus,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from asmevo.codeobject.container import CodeObject
+    from asmevo.gates.verdict import JsonValue
+
+
+def json_object(value: Mapping[str, JsonValue]) -> dict[str, Any]:
+    """A copy that standard JSON can hold.
+
+    JSON has no infinities and no NaN; they become the strings ``inf``, ``-inf`` and ``nan``. Any
+    other type that JSON lacks raises `RegistryError`.
+    """
+    return {str(key): json_value(item) for key, item in value.items()}
+
+
+def json_value(value: object) -> Any:
+    """`json_object` for any value."""
+    if isinstance(value, Mapping):
+        return json_object(value)
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise RegistryError(f"a record holds a value of type {type(value).__name__}, which is not JSON")
+
+
+def add_object(session: Session, code_object: CodeObject, source: str) -> None:
+    """Add the row of a code object unless it is there; the first ``source`` stays."""
+    if session.get(CodeObjectRow, code_object.sha256) is None:
+        session.add(CodeObjectRow(
+            sha256=code_object.sha256, isa=code_object.target.isa, size=len(code_object.data),
+            kernels=[k.symbol for k in code_object.kernels], source=source))
+        session.flush()
+
+
+def object_record(row: CodeObjectRow) -> ObjectRecord:
+    """The record of a code object."""
+    return ObjectRecord(row.sha256, row.isa, row.size, tuple(row.kernels), row.source, row.created)
+
+
+def recovered_record(row: RecoveredObjectRow) -> RecoveredRecord:
+    """The record of a recovered object."""
+    return RecoveredRecord(cast(int, row.id), row.code_object_sha256, row.assembly_sha256,
+                           row.report, row.toolchain, row.created)
+
+
+def run_row(session: Session, run_id: str) -> RunRow:
+    """The row of a run; raises `RegistryError` if there is none."""
+    row = session.get(RunRow, run_id)
+    if row is None:
+        raise RegistryError(f"the registry has no run '{run_id}'")
+    return row
+
+
+def run_record(row: RunRow) -> RunRecord:
+    """The record of a run."""
+    return RunRecord(row.id, row.task, RunStatus(row.status), row.started, row.finished,
+                     row.config_sha256, row.seed, row.package_version, row.toolchain, row.device,
+                     cast(Source, row.device_source))
+
+
+def replacement_records(session: Session,
+                        *conditions: ColumnElement[bool]) -> tuple[ReplacementRecord, ...]:
+    """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
+    query = (
+        select(ReplacementRow, CandidateRow.run_id, CodeObjectRow.isa)
+        .join(CandidateRow, col(CandidateRow.id) == ReplacementRow.candidate_id)
+        .join(CodeObjectRow, col(CodeObjectRow.sha256) == ReplacementRow.object_sha256)
+        .where(*conditions)
+        .order_by(col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
+                  col(ReplacementRow.timing_source) != "measured",
+                  col(ReplacementRow.speedup).desc(), col(ReplacementRow.id))
+    )
+    return tuple(
+        ReplacementRecord(
+            id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,
+            candidate_id=row.candidate_id, run_id=run_id, object_sha256=row.object_sha256,
+            speedup=row.speedup, timing_source=cast(Source, row.timing_source), device=row.device,
+            evidence_complete=row.evidence_complete, created=row.created)
+        for row, run_id, isa in session.exec(query)
+    )

@@ -1,0 +1,92 @@
+"""`result.json`: what a run came to, for machines.
+
+The schema is versioned and documented in ``result.schema.json`` beside this file. A change that a
+reader could trip over raises the number in ``SCHEMA``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+SCHEMA = "asmevo.result/1"
+
+
+class Status(StrEnum):
+    """How a task ended."""
+
+    COMMITTED = "committed"      # optimize: a replacement was committed
+    NONE = "none"                # optimize: no candidate was good enough
+    VERIFIED = "verified"        # verify: every gate passed again
+    REJECTED = "rejected"        # verify: a gate did not pass
+    INTERRUPTED = "interrupted"  # Ctrl-C
+    ERROR = "error"              # bad input or configuration
+
+
+EXIT_STATUS: Mapping[Status, int] = {
+    Status.COMMITTED: 0, Status.VERIFIED: 0, Status.NONE: 1, Status.REJECTED: 1, Status.ERROR: 2,
+    Status.INTERRUPTED: 130,
+}
+
+
+@dataclass
+class Result:
+    """One run. Fields that a task does not know stay at their defaults.
+
+    ``speedup`` is the best verified one over the original, ``timing_source`` ``measured`` or
+    ``modelled``; ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is
+    the emulator's throughput in the original's self-check.
+    """
+
+    task: str
+    status: Status
+    error: str | None = None
+    kernel: str | None = None
+    symbol: str | None = None
+    original_sha256: str | None = None
+    replacement_sha256: str | None = None
+    speedup: float | None = None
+    timing_source: str | None = None
+    device: str | None = None
+    attempts: int = 0
+    duplicates: int = 0
+    commits: int = 0
+    verdicts: dict[str, dict[str, int]] = field(default_factory=dict)
+    rules: dict[str, dict[str, int]] = field(default_factory=dict)
+    stopped: str | None = None
+    run_id: str | None = None
+    registry: str | None = None
+    folder: str | None = None
+    wall_seconds: float = 0.0
+    wave_instructions_per_second: float | None = None
+
+    @property
+    def exit_status(self) -> int:
+        return EXIT_STATUS[self.status]
+
+    def to_json(self) -> str:
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=2, allow_nan=False) + "\n"
+
+    def write(self, folder: Path) -> Path:
+        """Write ``result.json`` into ``folder``, whole or not at all."""
+        path = folder / "result.json"
+        write_atomically(path, self.to_json().encode())
+        return path
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file through a temporary one beside it and a rename."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,107 @@
+"""Everything needed to judge candidates of one kernel, and the loop that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from asmevo.codeobject.assembly import EditError
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program
+from asmevo.codeobject.toolchain import Toolchain
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.harness import Gates
+from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.profile.windows import WindowFinder
+from asmevo.propose.proposal import Evidence, Failure, Proposal, Proposer
+from asmevo.search.attempt import Assignment, Attempt, fingerprint
+from asmevo.search.lineage import Node, Resources
+
+
+@dataclass
+class Workbench:
+    """One per process: the baseline with its cached references, the gates and a proposer."""
+
+    baseline: Baseline
+    gates: Gates
+    toolchain: Toolchain
+    proposer: Proposer
+    windows: WindowFinder
+
+    def root(self) -> Node:
+        """The lineage's root: the original."""
+        original = self.baseline.code_object
+        return Node(
+            number=0, parent=None, assembly=self.baseline.assembly, code=original.data,
+            sha256=original.sha256, speedup=1.0, resources=self._resources(original),
+            rationale="the original",
+        )
+
+    def evidence(self, base: Node, failures: tuple[Failure, ...]) -> Evidence:
+        """What a proposer is shown of ``base``: visible dispatches only."""
+        kernel = self.baseline.kernel
+        code_object = CodeObject.parse(base.code)
+        loaded = self.baseline.device.load(code_object, kernel)
+        code = program(code_object, kernel)
+        profiles = tuple(
+            loaded.profile(self.baseline.dispatches[index])
+            for index in self.baseline.timed_dispatches
+        )
+        return Evidence(
+            kernel=kernel, program=code,
+            lines=tuple(line.text for line in base.assembly.body(kernel).lines if line.text),
+            windows=self.windows.find(code, profiles), profiles=profiles, speedup=base.speedup,
+            failures=failures,
+        )
+
+    def explore(self, assignment: Assignment) -> Iterator[Attempt]:
+        """Judge proposals until one reaches the target speedup or the attempts are used up."""
+        seen = set(assignment.seen)
+        left = assignment.attempts
+        evidence = self.evidence(assignment.base, assignment.failures)
+        for proposal in self.proposer.propose(evidence):
+            if assignment.directions and proposal.direction not in assignment.directions:
+                continue
+            attempt = self._attempt(assignment, proposal, seen)
+            if attempt is None:
+                continue
+            seen.add(attempt.fingerprint)
+            yield attempt
+            left -= 1
+            reached = attempt.passed and (attempt.speedup or 0.0) >= assignment.target
+            if left == 0 or reached:
+                return
+
+    def _attempt(
+        self, assignment: Assignment, proposal: Proposal, seen: set[str]
+    ) -> Attempt | None:
+        """Judge one proposal; ``None`` when the very same candidate was judged before."""
+        base = assignment.base
+        kernel = self.baseline.kernel
+        try:
+            assembly = base.assembly.apply(proposal.edits)
+        except EditError as error:
+            verdict = Verdict(Gate.G0, Outcome.FAIL, "edit-refused", str(error))
+            mark = fingerprint(base.assembly, kernel) + repr(proposal.edits)
+            return Attempt(
+                assignment.worker, base.number, proposal, mark, base.assembly, (verdict,)
+            )
+        mark = fingerprint(assembly, kernel)
+        if mark in seen:
+            return None
+        trial, verdicts = self.gates.judge(self.baseline, self.toolchain, assembly=assembly)
+        built = trial.code_object
+        return Attempt(
+            worker=assignment.worker, base=base.number, proposal=proposal, fingerprint=mark,
+            assembly=assembly, verdicts=verdicts,
+            code=built.data if built else None, sha256=built.sha256 if built else None,
+            speedup=trial.speedup, timings=tuple(trial.timings),
+            resources=self._resources(built) if built else None,
+        )
+
+    def _resources(self, code_object: CodeObject) -> Resources:
+        descriptor = code_object.kernel(self.baseline.kernel).descriptor
+        return Resources(
+            vgprs=descriptor.next_free_vgpr, sgprs=descriptor.next_free_sgpr,
+            lds_bytes=descriptor.group_segment_fixed_size,
+        )

@@ -1,0 +1,151 @@
+"""The components of one run, made from its configuration when they are first needed."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+from asmevo.codeobject.assembly import Assembly
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
+from asmevo.codeobject.toolchain import Toolchain
+from asmevo.device.device import Device
+from asmevo.dispatch.declared import DeclaredOracle
+from asmevo.dispatch.kernel import Kernel
+from asmevo.errors import AsmEvoError
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.harness import Gates
+from asmevo.profile.windows import WindowFinder
+from asmevo.propose.proposal import Proposer
+from asmevo.registry.registry import Registry
+from asmevo.search.settings import Search
+from asmevo.search.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+Component = TypeVar("Component")
+
+
+class ConfigError(AsmEvoError):
+    """The configuration asks for something that cannot be made."""
+
+
+class RoundTripError(AsmEvoError):
+    """The original did not survive its round trip, so it may not be edited."""
+
+
+class Session:
+    """Builds and keeps the components that the configuration describes."""
+
+    def __init__(self, config: DictConfig, folder: Path) -> None:
+        self.config = config
+        self.folder = folder
+
+    def _make(self, group: str, kind: type[Component] | None = None) -> Any:
+        node = self.config.get(group)
+        if node is None:
+            raise ConfigError(f"the configuration has no '{group}'")
+        try:
+            made = instantiate(node)
+        except InstantiationException as error:
+            # The component's own complaint about a value is the clear sentence; Hydra wraps it.
+            if isinstance(error.__cause__, AsmEvoError):
+                raise error.__cause__ from error
+            if isinstance(error.__cause__, TypeError):
+                raise ConfigError(f"{group}: {error.__cause__}") from error
+            raise ConfigError(f"{group}: {str(error).splitlines()[0]}") from error
+        if kind is not None and not isinstance(made, kind):
+            raise ConfigError(f"{group}: a {type(made).__name__} is not a {kind.__name__}")
+        return made
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        return cast(Kernel, self._make("kernel", Kernel))
+
+    @cached_property
+    def device(self) -> Device:
+        return cast(Device, self._make("device"))
+
+    @cached_property
+    def oracle(self) -> DeclaredOracle:
+        return cast(DeclaredOracle, self._make("oracle"))
+
+    @cached_property
+    def gates(self) -> Gates:
+        return cast(Gates, self._make("gates", Gates))
+
+    @cached_property
+    def windows(self) -> WindowFinder:
+        return cast(WindowFinder, self._make("profile"))
+
+    @cached_property
+    def proposer(self) -> Proposer:
+        return cast(Proposer, self._make("proposer"))
+
+    @cached_property
+    def search(self) -> Search:
+        return cast(Search, self._make("search", Search))
+
+    @cached_property
+    def registry(self) -> Registry:
+        return cast(Registry, self._make("registry", Registry))
+
+    @cached_property
+    def toolchain(self) -> Toolchain:
+        return cast(Toolchain, self._make("toolchain"))
+
+    @cached_property
+    def code_object(self) -> CodeObject:
+        """The original."""
+        return CodeObject.parse(self.kernel.source.read())
+
+    @cached_property
+    def symbol(self) -> str:
+        """The kernel symbol to work on."""
+        return self.code_object.kernel(self.kernel.symbol).symbol
+
+    @cached_property
+    def round_trip(self) -> RoundTripReport:
+        """The round-trip gate; raises `RoundTripError` unless it is byte for byte."""
+        report = round_trip(self.code_object, self.toolchain)
+        if not report.identical:
+            raise RoundTripError(
+                f"'{self.kernel.source.describe()}' does not survive its round trip (first "
+                f"difference at byte {report.first_difference}), so it may not be edited"
+            )
+        return report
+
+    @cached_property
+    def assembly(self) -> Assembly:
+        """The original's recovered text, proven by the round trip."""
+        return self.round_trip.assembly
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        metadata = self.code_object.kernel(self.symbol).metadata
+        dispatches = self.oracle.dispatches(self.kernel, self.symbol, metadata)
+        return Baseline(
+            self.code_object, self.symbol, self.assembly, dispatches, self.device,
+            seed=self.search.seed,
+        )
+
+    @cached_property
+    def workbench(self) -> Workbench:
+        return Workbench(self.baseline, self.gates, self.toolchain, self.proposer, self.windows)
+
+    def workbench_factory(self) -> functools.partial[Workbench]:
+        """Makes an equal workbench in another process, from the plain configuration."""
+        plain = OmegaConf.to_container(self.config, resolve=True)
+        return functools.partial(_workbench, cast(Mapping[str, Any], plain), str(self.folder))
+
+
+def _workbench(config: Mapping[str, Any], folder: str) -> Workbench:
+    return Session(OmegaConf.create(dict(config)), Path(folder)).workbench

@@ -1,0 +1,76 @@
+"""An independent second look at a stored replacement."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.errors import RegistryError
+from asmevo.report.result import Result, Status
+from asmevo.task.session import ConfigError, Session
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Loads a replacement by its hash and runs G0 to G3 on it against the original."""
+
+    def run(self, session: Session) -> Result:
+        started = time.monotonic()
+        sha256 = session.config.candidate
+        if sha256 is None:
+            raise ConfigError("task=verify needs candidate=<sha256 of a stored replacement>")
+        if not _SHA256.fullmatch(str(sha256)):
+            raise ConfigError(f"candidate={sha256} is not a SHA-256 (64 hexadecimal digits)")
+        original = session.code_object
+        known = session.registry.replacements(object_sha256=sha256)
+        if not known:
+            raise RegistryError(
+                f"the registry at {session.registry.path} has no replacement {sha256}"
+            )
+        if original.sha256 not in {record.original_sha256 for record in known}:
+            raise ConfigError(
+                f"{sha256} replaces {known[0].original_sha256}, not kernel "
+                f"'{session.kernel.name}' ({original.sha256})"
+            )
+        # load_object checks the bytes against the hash.
+        candidate = CodeObject.parse(session.registry.load_object(sha256))
+        baseline = session.baseline
+        baseline.self_check(session.gates.tolerance)
+        trial, verdicts = session.gates.judge(
+            baseline, session.toolchain, code_object=candidate
+        )
+        passed = verdicts[-1].gate is Gate.G3 and all(v.passed for v in verdicts)
+        failed = next((v for v in verdicts if not v.passed), None)
+        return Result(
+            task="verify",
+            status=Status.VERIFIED if passed else Status.REJECTED,
+            error=None if failed is None else f"{failed.gate.value} {failed.code}: {failed.reason}",
+            kernel=session.kernel.name,
+            symbol=session.symbol,
+            original_sha256=original.sha256,
+            replacement_sha256=sha256,
+            speedup=trial.speedup,
+            timing_source=session.device.source.value,
+            device=session.device.name,
+            attempts=1,
+            verdicts=_counts(verdicts),
+            registry=str(session.registry.path),
+            folder=str(session.folder),
+            wall_seconds=time.monotonic() - started,
+        )
+
+
+def _counts(verdicts: tuple[Verdict, ...]) -> dict[str, dict[str, int]]:
+    """Verdicts by gate; here G2 counts each of its repeats."""
+    return {
+        gate.value: {
+            outcome.value: sum(v.gate is gate and v.outcome is outcome for v in verdicts)
+            for outcome in Outcome
+        }
+        for gate in Gate
+    }

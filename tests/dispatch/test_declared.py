@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from asmevo.dispatch.declared import DeclaredOracle, check_against_metadata
+from asmevo.dispatch.dispatch import Dispatch, Role
+from asmevo.dispatch.generator import GeneratorError, to_floats
+from asmevo.dispatch.kernel import Kernel, KernelError, declare
+from asmevo.errors import AsmEvoError
+
+METADATA: dict[str, Any] = {
+    ".kernarg_segment_size": 32,
+    ".args": [
+        {".offset": 0, ".size": 8, ".value_kind": "global_buffer"},
+        {".offset": 8, ".size": 8, ".value_kind": "global_buffer"},
+        {".offset": 16, ".size": 4, ".value_kind": "by_value"},
+        {".offset": 20, ".size": 4, ".value_kind": "by_value"},
+    ],
+}
+
+
+class Nowhere:
+    def read(self) -> bytes:
+        raise AssertionError("an oracle does not read the object")
+
+    def describe(self) -> str:
+        return "nowhere"
+
+
+def kernel(**changes: Any) -> Kernel:
+    values: dict[str, Any] = {
+        "name": "demo",
+        "source": Nowhere(),
+        "launch": {"grid": ["ceil(M / 64)", 1, 1], "workgroup": [64, 1, 1]},
+        "buffers": [
+            {"name": "out", "offset": 0, "role": "output", "element": "f32", "count": "M"},
+            {"name": "in", "offset": 8, "role": "input", "element": "bf16", "count": "M * N"},
+        ],
+        "scalars": [
+            {"name": "m", "offset": 16, "type": "u32", "value": "M"},
+            {"name": "eps", "offset": 20, "type": "f32", "value": 1e-5},
+        ],
+        "constants": {"N": 2},
+        "shapes": [{"M": 64}, {"M": 100}],
+        "held_out_shapes": [{"M": 65}],
+    }
+    return declare(**{**values, **changes})
+
+
+def dispatches(of: Kernel | None = None, **oracle: Any) -> tuple[Dispatch, ...]:
+    return DeclaredOracle(**oracle).dispatches(of or kernel(), "k", METADATA)
+
+
+def test_one_dispatch_for_each_shape_and_family() -> None:
+    made = dispatches()
+    assert [(d.name, d.held_out) for d in made] == [
+        ("M64-normal", False), ("M64-boundary", False), ("M100-normal", False),
+        ("M100-boundary", False), ("M65-normal", True), ("M65-wide", True),
+    ]
+    assert [d.grid for d in made[::2]] == [(1, 1, 1), (2, 1, 1), (2, 1, 1)]
+
+
+def test_kernarg_holds_pointers_and_scalars_where_declared() -> None:
+    launch = dispatches()[2]
+    out, source = launch.regions
+    assert struct.unpack("<QQIf8x", launch.kernarg) == (
+        out.address, source.address, 100, pytest.approx(1e-5),
+    )
+    assert len(source.data) == 100 * 2 * 2
+    assert out.role is Role.OUTPUT
+
+
+def test_buffers_lie_apart_with_unmapped_space_between() -> None:
+    for launch in dispatches(guard=8192):
+        spans = sorted((r.base, r.base + len(r.mapped)) for r in launch.regions)
+        for (_, end), (start, _) in itertools.pairwise(spans):
+            assert start - end >= 1 << 20
+
+
+def test_same_seed_same_bytes_other_seed_other_bytes() -> None:
+    assert [d.sha256 for d in dispatches()] == [d.sha256 for d in dispatches()]
+    assert not {d.sha256 for d in dispatches(seed=1)} & {d.sha256 for d in dispatches()}
+
+
+def test_boundary_family_contains_what_breaks_arithmetic() -> None:
+    big = kernel(shapes=[{"M": 65536}])
+    region = dispatches(big)[1].regions[1]
+    values = to_floats(region.data, region.element)
+    assert np.isnan(values).any()
+    assert np.isinf(values).any()
+    assert (np.abs(values[values != 0]) < 1.17e-38).any()
+    assert np.isfinite(values).mean() > 0.99
+
+
+def test_moving_a_dispatch_moves_its_pointers() -> None:
+    launch = dispatches()[0]
+    moved = launch.moved(4096)
+    assert struct.unpack_from("<Q", moved.kernarg, 8)[0] == moved.regions[1].address
+    assert moved.regions[1].address == launch.regions[1].address + 4096
+    assert moved.moved(-4096) == launch
+
+
+def test_poison_touches_pure_outputs_only() -> None:
+    launch = dispatches()[0]
+    poisoned = launch.with_poisoned_outputs(3)
+    assert poisoned.regions[0].data != launch.regions[0].data
+    assert poisoned.regions[1] == launch.regions[1]
+    assert poisoned.with_poisoned_outputs(4).regions[0].data != poisoned.regions[0].data
+
+
+def _buffer(**changes: Any) -> Callable[[], Kernel]:
+    base = {"name": "b", "offset": 0, "role": "input", "element": "f32", "count": 4}
+    return lambda: kernel(buffers=[{**base, **changes}])
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (_buffer(roel="input"), "roel"),
+        (_buffer(role="reader"), "reader"),
+        (_buffer(element="fp8"), "fp8"),
+        (_buffer(count="Q"), "Q"),
+        (_buffer(count=0), "0 elements"),
+        (_buffer(count="M * 99999999999"), "elements"),
+        (_buffer(offset=16), "offset 16"),
+        (_buffer(offset=28), "outside"),
+        (_buffer(offset=12), "offset 12"),
+        (lambda: kernel(scalars=[{"name": "m", "offset": 0, "type": "u32", "value": 1}]),
+         "overlaps"),
+        (lambda: kernel(scalars=[{"name": "m", "offset": 16, "type": "u33", "value": 1}]), "u33"),
+        (lambda: kernel(scalars=[{"name": "m", "offset": 16, "type": "u32", "value": -1}]),
+         "does not fit"),
+        (lambda: kernel(scalars=[{"name": "m", "offset": 16, "type": "u32", "value": 1.5}]),
+         "integer"),
+        (lambda: kernel(scalars=[{"name": "m", "offset": 16, "value": 1}]), "lacks"),
+        (lambda: kernel(launch={"grid": ["M - M", 1, 1], "workgroup": [64, 1, 1]}), "grid"),
+        (lambda: kernel(launch=None), "launch"),
+        (lambda: kernel(shapes=[]), "shapes"),
+    ],
+)
+def test_contradictions_are_refused_by_name(make: Callable[[], Kernel], word: str) -> None:
+    with pytest.raises(AsmEvoError, match=word):
+        dispatches(make())
+
+
+def test_unknown_family_is_refused() -> None:
+    with pytest.raises(GeneratorError, match="nomral"):
+        DeclaredOracle(families=["nomral"])
+
+
+@pytest.mark.parametrize("guard", [-256, 100, 1 << 20])
+def test_impossible_guard_is_refused(guard: int) -> None:
+    with pytest.raises(KernelError, match="guard"):
+        DeclaredOracle(guard=guard)
+
+
+def test_kernarg_size_comes_from_metadata() -> None:
+    assert check_against_metadata(kernel(), METADATA) == 32
+
+
+def test_an_object_without_argument_metadata_takes_the_declaration() -> None:
+    assert check_against_metadata(kernel(), {".kernarg_segment_size": 32}) == 32
+
+
+def test_dispatch_identity_covers_contents() -> None:
+    launch = dispatches()[0]
+    region = replace(launch.regions[1], data=launch.regions[1].data[:-1] + b"\x55")
+    assert replace(launch, regions=(launch.regions[0], region)).sha256 != launch.sha256

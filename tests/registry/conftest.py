@@ -1,0 +1,140 @@
+"""A registry, real code objects, and records to put into it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asmevo.codeobject.assembly import Edit
+from asmevo.codeobject.container import CodeObject
+from asmevo.device.device import Timing, TimingSource
+from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
+from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.records import CandidateRecord, CandidateStatus, ReplacementRecord
+from asmevo.registry.registry import Registry
+
+ALL_PASS = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
+
+
+@pytest.fixture(scope="session")
+def original() -> CodeObject:
+    """AITER's layer norm, as its wheel ships it."""
+    aiter = distribution("amd-aiter")
+    path = aiter.locate_file("aiter_meta/hsa/gfx942/layer_norm.co")
+    return CodeObject.parse(Path(str(path)).read_bytes())
+
+
+@pytest.fixture
+def variant(original: CodeObject) -> Callable[[int], CodeObject]:
+    """Objects that differ from the original in the last instruction's bytes only."""
+    def make(number: int) -> CodeObject:
+        text = original.section(".text")
+        data = bytearray(original.data)
+        end = text.offset + text.size
+        data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
+        return CodeObject.parse(bytes(data))
+    return make
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    registry = Registry(tmp_path / "registry", busy_timeout_s=5)
+    yield registry
+    registry.close()
+
+
+def make_dispatch(kernel: str, *, name: str = "m4", held_out: bool = False,
+                  fill: int = 1) -> Dispatch:
+    regions = (
+        Region("x", 0x10000, bytes([fill]) * 4096, Role.INPUT, ElementType.BF16),
+        Region("y", 0x20000, bytes(range(256)) * 4, Role.OUTPUT, ElementType.F32, guard=512),
+    )
+    kernarg = (0x10000).to_bytes(8, "little") + (0x20000).to_bytes(8, "little") + b"\xff" * 5
+    return Dispatch(name, kernel, kernarg, (4, 1, 2), (256, 1, 1), regions,
+                    (Pointer(0, 0), Pointer(8, 1)), dynamic_lds=1024, held_out=held_out)
+
+
+@dataclass
+class Scene:
+    """A registry with an original, a dispatch and a run in it."""
+
+    registry: Registry
+    original: CodeObject
+    kernel: str
+    dispatch: Dispatch
+    run_id: str
+    variant: Callable[[int], CodeObject]
+
+    def other_dispatch(self, **labels: Any) -> Dispatch:
+        """A dispatch of the same kernel; equal to the stored one without ``labels``."""
+        return make_dispatch(self.kernel, **labels)
+
+    def candidate(self, name: str, *, gates: tuple[Gate, ...] = ALL_PASS,
+                  outcome: Outcome = Outcome.PASS, parent: str | None = None,
+                  source: TimingSource = TimingSource.MEASURED,
+                  status: CandidateStatus = CandidateStatus.VERIFIED) -> CandidateRecord:
+        """A candidate whose last verdict has ``outcome`` and whose others are passes."""
+        verdicts = [Verdict(g, Outcome.PASS, "ok", "fine", {"cosine": 1.0}) for g in gates]
+        if outcome is not Outcome.PASS:
+            verdicts[-1] = Verdict(gates[-1], outcome, "mismatch", "output y differs", {"at": [3]})
+        timing = Timing(self.dispatch.sha256, (10.5, 10.25), source, f"device-{source}", 3)
+        return CandidateRecord(
+            id=name, run_id=self.run_id, original_sha256=self.original.sha256, kernel=self.kernel,
+            edits=(Edit(self.kernel, 3, 5, ("s_nop 0", "s_nop 1"), "shorter wait"),),
+            rule="nop-trim", direction="latency-hiding", rationale="fewer wait states",
+            status=status, parent_id=parent, worker=2, verdicts=tuple(verdicts),
+            timings=(timing,))
+
+    def commit(self, name: str, *, number: int, speedup: float = 1.25,
+               source: TimingSource = TimingSource.MEASURED) -> ReplacementRecord:
+        """Record a fully verified candidate and commit it."""
+        self.registry.record_candidate(self.candidate(name, source=source),
+                                       assembly=f"; {name}\n", built=self.variant(number))
+        return self.registry.commit_replacement(name, speedup)
+
+
+@pytest.fixture
+def scene(registry: Registry, original: CodeObject,
+          variant: Callable[[int], CodeObject]) -> Scene:
+    kernel = original.kernels[0].symbol
+    dispatch = make_dispatch(kernel)
+    registry.record_original(original, "amd-aiter")
+    registry.record_dispatches([dispatch])
+    run_id = registry.start_run(task="optimize", config="search: {seed: 1}\n", seed=1,
+                                toolchain={"assembler": "22.1"}, device="emulator:gfx942",
+                                device_source="modelled")
+    return Scene(registry, original, kernel, dispatch, run_id, variant)
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Drop root's right to ignore file permissions, which would hide every failure."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def as_user() -> Callable[[], AbstractContextManager[None]]:
+    return unprivileged
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that an unprivileged user can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="asmevo-test-") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
