@@ -26,38 +26,45 @@ def config_folder() -> str:
 def main() -> int:
     """Run AsmEvo; gives the exit status."""
     statuses: list[int] = []
-    started = False
+    wants_traceback = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
+    # Hydra would print errors its own way and exit with 1; with this set it lets them through.
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+
+    def report(error: Exception, *, composing: bool) -> None:
+        sentence = None if wants_traceback else explain(error, composing=composing)
+        if sentence is None:
+            raise error
+        print(f"asmevo: {sentence}", file=sys.stderr)
 
     @hydra.main(version_base="1.3", config_path=config_folder(), config_name="config")
     def job(config: DictConfig) -> None:
-        nonlocal started
-        started = True
+        # Imported late, so that --help needs none of it.
         from asmevo.report.result import Status
         from asmevo.report.terminal import print_result
         from asmevo.task.run import run_task
 
-        OmegaConf.resolve(config)
-        result = run_task(config, Path(HydraConfig.get().runtime.output_dir))
+        try:
+            OmegaConf.resolve(config)
+            result = run_task(config, Path(HydraConfig.get().runtime.output_dir))
+        except Exception as error:
+            statuses.append(2)
+            report(error, composing=False)
+            return
         print_result(result)
         statuses.append(result.exit_status)
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # ends a sweep as well
 
     register()
-    wants_traceback = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
-    # Hydra would print errors its own way and exit with 1; with this set it lets them through.
-    os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         job()
     except KeyboardInterrupt:
         print("asmevo: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
-        # Whatever goes wrong while the configuration is composed is the user's to mend.
-        sentence = None if wants_traceback else explain(error, composing=not started)
-        if sentence is None:
-            raise
-        print(f"asmevo: {sentence}", file=sys.stderr)
+        # Outside the job only the configuration can be wrong, unless the job itself let a defect
+        # of AsmEvo through.
+        report(error, composing=not statuses)
         return 2
     return max(statuses, default=0)
 

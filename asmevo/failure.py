@@ -70,4 +70,5 @@ def _nearest(word: str, known: list[str]) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".")
+    # Hydra appends advice that does not hold here: the traceback is not what a user needs.
+    return str(error).strip().splitlines()[0].split(", set env var")[0].rstrip(".")

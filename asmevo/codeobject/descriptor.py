@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from asmevo.codeobject.descriptor_fields import BY_NAME, FIELDS, Field
+from asmevo.codeobject.descriptor_fields import BY_NAME, FIELDS, USER_SGPR_SIZES, Field
 from asmevo.codeobject.errors import CodeObjectError
 
 DESCRIPTOR_SIZE = 64
@@ -174,6 +174,14 @@ class KernelDescriptor:
             names.append("compute_pgm_rsrc1.granulated_workitem_vgpr_count")
         if self.field("enable_vgpr_workitem_id") > 2:
             names.append("compute_pgm_rsrc2.enable_vgpr_workitem_id")
+        preloaded = self.kernarg_preload_length
+        implied = sum(size for name, size in USER_SGPR_SIZES.items() if self.field(name))
+        if self.user_sgpr_count < implied + preloaded:
+            names.append("compute_pgm_rsrc2.user_sgpr_count")
+        if preloaded and self.user_sgpr_count > self.next_free_sgpr:
+            names.append("compute_pgm_rsrc1.granulated_wavefront_sgpr_count")
+        if (preloaded + self.kernarg_preload_offset) * 4 > self.kernarg_size:
+            names.append("kernarg_preload")
         return tuple(names)
 
     def directives(self) -> tuple[str, ...]:

@@ -104,4 +104,13 @@ FIELDS = (
     Field(Word.PRELOAD, "kernarg_preload_offset", 7, 9, "user_sgpr_kernarg_preload_offset"),
 )
 
+# SGPRs that each enabled user SGPR field takes (LLVM, table "SGPR Register Set Up Order").
+USER_SGPR_SIZES = {
+    "enable_sgpr_dispatch_ptr": 2,
+    "enable_sgpr_queue_ptr": 2,
+    "enable_sgpr_kernarg_segment_ptr": 2,
+    "enable_sgpr_dispatch_id": 2,
+    "enable_sgpr_private_segment_size": 1,
+}
+
 BY_NAME = {field.name: field for field in FIELDS}

@@ -98,9 +98,11 @@ class _Disassembler:
         return rows
 
     def _decode(self, window: bytes) -> tuple[int, str]:
-        # LLVM reads no further than the length it is given, but wants a real buffer.
+        # LLVM 22 dereferences null when an instruction's literal is cut off by the end of the code,
+        # so it always gets the longest possible instruction.
+        padded = window.ljust(self._longest, b"\0")
         size: int = self._library.LLVMDisasmInstruction(
-            self._context, window, len(window), 0, self._text, _LINE_SIZE)
+            self._context, padded, len(padded), 0, self._text, _LINE_SIZE)
         text = " ".join(self._text.value.decode("ascii", "replace").split())
         if size == 0 or size > len(window) or not text or _REMARK.search(text):
             return _undecoded(window)

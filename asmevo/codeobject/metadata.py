@@ -16,6 +16,10 @@ _DEPTH_LIMIT = 32
 # before YAML sees it, so a name with these could smuggle in directives.
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:*&<>()\[\]{}$@+=~!?|^%-]*")
 
+# LLVM's reader guesses the type of quoted text too; all but plain names need an explicit tag.
+_NAME = re.compile(r"\.?[A-Za-z_][A-Za-z0-9_.-]*")
+_NUMBERS = frozenset({"true", "false", "inf", "infinity", "nan"})
+
 
 def decode_metadata(note: bytes) -> dict[str, object]:
     """Decode the note's msgpack document into dicts in file order, lists, strings and numbers.
@@ -63,7 +67,7 @@ def _check(node: object, depth: int) -> None:
 def metadata_yaml(metadata: Mapping[str, object]) -> str:
     """YAML that LLVM's `.amdgpu_metadata` turns into the same msgpack bytes again.
 
-    Keys keep their order. Strings are quoted, so that none is mistaken for a number. Raises
+    LLVM sorts the keys of a map, as every toolchain so far has done. Raises
     `CodeObjectError` for what LLVM's reader cannot bring back: floats, null, control characters.
     """
     lines = ["---"]
@@ -74,7 +78,11 @@ def metadata_yaml(metadata: Mapping[str, object]) -> str:
 
 def _emit_map(node: Mapping[str, object], indent: int, lines: list[str]) -> None:
     for key, value in node.items():
-        _emit_entry(f"{_scalar(key)}:", value, indent, lines)
+        # LLVM ignores a tag on a key, so only those that need none can be written.
+        name = _scalar(key)
+        if name.startswith("!"):
+            raise CodeObjectError(f"recovery does not handle the metadata key {key[:80]!r}")
+        _emit_entry(f"{name}:", value, indent, lines)
 
 
 def _emit_entry(prefix: str, value: object, indent: int, lines: list[str]) -> None:
@@ -110,7 +118,8 @@ def _scalar(value: object) -> str:
     if isinstance(value, str):
         if not _PLAIN.fullmatch(value):
             raise CodeObjectError(f"recovery does not handle the metadata text {value[:80]!r}")
-        return f"'{value}'"
+        plain = _NAME.fullmatch(value) and value.lower() not in _NUMBERS
+        return f"'{value}'" if plain else f"!str '{value}'"
     if value == {}:
         return "{}"
     if value == []:

@@ -20,7 +20,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A natural loop: ``header`` dominates every block of ``blocks``; ``latches`` jump back to it."""
+    """A natural loop: ``header`` dominates all of ``blocks``, and ``latches`` jump back to it."""
 
     header: int
     latches: tuple[int, ...]

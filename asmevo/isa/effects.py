@@ -57,7 +57,7 @@ _FIRST_MODE_BIT = 16
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Register masks: ``reads`` and ``writes`` may happen, ``kills`` are overwritten for certain."""
+    """Register masks: ``reads`` and ``writes`` may happen, ``kills`` certainly overwrite."""
 
     reads: int
     writes: int

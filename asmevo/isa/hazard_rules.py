@@ -128,7 +128,7 @@ def _shifted(i: Instruction) -> int:
     shifted = (
         (i.encoding == "sdwa" and i.modifier("dst_sel") not in (None, "DWORD"))
         or (isinstance(select, tuple) and len(select) == sources + 1 and bool(select[-1]))
-        or i.op.startswith(("v_mad_mixhi", "v_fma_mixhi")))
+        or i.op == "v_fma_mixhi_f16")
     return i.writes & _VECTOR if shifted else 0
 
 

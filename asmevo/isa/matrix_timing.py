@@ -1,4 +1,4 @@
-"""Passes of gfx942's matrix operations (AMD matrix instruction calculator, CDNA3; LLVM, SISchedule).
+"""Passes of gfx942's matrix operations (AMD matrix instruction calculator; LLVM, SISchedule).
 
 A pass is four clock cycles. The wait states that a matrix result needs grow with its passes.
 """

@@ -111,18 +111,16 @@ def _lds() -> dict[str, Form]:
         add(op, "rr", store=True)
     for op in _DS_WRITES2.split():
         add(op, "rrr", store=True)
-    for name in _DS_ATOMICS.split():
-        add(f"ds_{name}", "rr", atomic=True)
-        add(f"ds_{name.replace('_', '_rtn_', 1) if not name.startswith('pk') else name.replace('add_', 'add_rtn_')}",
-            "wrr", atomic=True)
-    for name in _DS_ATOMICS2.split():
-        add(f"ds_{name}", "rrr", atomic=True)
-        add(f"ds_{name.replace('_', '_rtn_', 1)}", "wrrr", atomic=True)
+    for names, sources in ((_DS_ATOMICS, "rr"), (_DS_ATOMICS2, "rrr")):
+        for name in names.split():
+            add(f"ds_{name}", sources, atomic=True)
+            operation, _, kind = name.rpartition("_")
+            add(f"ds_{operation}_rtn_{kind}", "w" + sources, atomic=True)
     for width in ("b32", "b64"):
         add(f"ds_wrxchg_rtn_{width}", "wrr", atomic=True)
         add(f"ds_wrxchg2_rtn_{width}", "wrrr", atomic=True)
         add(f"ds_wrxchg2st64_rtn_{width}", "wrrr", atomic=True)
-        add(f"ds_wrap_rtn_{width}", "wrrr", atomic=True)
+    add("ds_wrap_rtn_b32", "wrrr", atomic=True)
     # Cross-lane data movement through the LDS crossbar: no memory is touched.
     add("ds_permute_b32", "wrr")
     add("ds_bpermute_b32", "wrr")

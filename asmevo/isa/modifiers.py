@@ -9,24 +9,24 @@ from asmevo.isa.operands import parse_integer
 
 ModifierValue = int | str | tuple[int, ...]
 
-_FLAGS = frozenset("""
-    offen idxen glc slc nt sc0 sc1 lds gds clamp row_mirror row_half_mirror
-    """.split())
-_NUMBERS = frozenset("""
-    offset offset0 offset1 row_shl row_shr row_ror row_bcast row_newbcast wave_shl wave_rol
-    wave_shr wave_ror row_mask bank_mask bound_ctrl cbsz abid blgp mul div
-    """.split())
-_LISTS = frozenset("quad_perm op_sel op_sel_hi neg_lo neg_hi neg".split())
-_SELECTS = frozenset("BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split())
+_FLAGS = frozenset({
+    "offen", "idxen", "glc", "slc", "nt", "sc0", "sc1", "lds", "gds", "clamp", "row_mirror",
+    "row_half_mirror"})
+_NUMBERS = frozenset({
+    "offset", "offset0", "offset1", "row_shl", "row_shr", "row_ror", "row_bcast", "row_newbcast",
+    "wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_mask", "bank_mask", "bound_ctrl", "cbsz",
+    "abid", "blgp", "mul", "div"})
+_LISTS = frozenset({"quad_perm", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "neg"})
+_SELECTS = frozenset({"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"})
 _NAMES = {
     "dst_sel": _SELECTS, "src0_sel": _SELECTS, "src1_sel": _SELECTS,
     "dst_unused": frozenset({"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"}),
 }
 
-DPP = frozenset("""
-    quad_perm row_shl row_shr row_ror row_bcast row_newbcast wave_shl wave_rol wave_shr wave_ror
-    row_mirror row_half_mirror row_mask bank_mask bound_ctrl
-    """.split())
+DPP = frozenset({
+    "quad_perm", "row_shl", "row_shr", "row_ror", "row_bcast", "row_newbcast", "wave_shl",
+    "wave_rol", "wave_shr", "wave_ror", "row_mirror", "row_half_mirror", "row_mask", "bank_mask",
+    "bound_ctrl"})
 SDWA = frozenset(_NAMES)
 
 _MODIFIER = re.compile(r"\s*([a-z][a-z0-9_]*)(?::(\[[^\]]*\]|swizzle\([^)]*\)|[A-Za-z0-9_-]+))?")

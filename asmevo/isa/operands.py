@@ -148,7 +148,7 @@ def _strip_modifiers(text: str) -> tuple[str, bool, bool, bool]:
         body, sext = body[5:-1].strip(), True
     if body.startswith("neg(") and body.endswith(")"):
         body, neg = body[4:-1].strip(), True
-    elif body.startswith("-") and body[1:2].isalpha() or body.startswith("-|"):
+    elif (body.startswith("-") and body[1:2].isalpha()) or body.startswith("-|"):
         body, neg = body[1:].strip(), True
     if body.startswith("|") and body.endswith("|") and len(body) > 2:
         body, absolute = body[1:-1].strip(), True

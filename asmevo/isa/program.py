@@ -30,8 +30,9 @@ class Program:
         return len(self.instructions)
 
     @staticmethod
-    def from_disassembly(rows: Sequence[tuple[int, int, str]], labels: Mapping[int, str]) -> Program:
-        """Build from ``(byte offset, size, LLVM text)`` rows; ``labels`` maps byte offsets to names.
+    def from_disassembly(
+            rows: Sequence[tuple[int, int, str]], labels: Mapping[int, str]) -> Program:
+        """Build from ``(byte offset, size, LLVM text)`` rows; ``labels`` names byte offsets.
 
         Branch targets may be written as LLVM's numeric word offset or as one of the ``labels``.
         Raises ParseError when rows overlap, a label is undefined, or a branch leaves the rows or

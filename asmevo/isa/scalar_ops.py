@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from asmevo.isa.form import Form
 from asmevo.isa.instruction import Unit
-from asmevo.isa.registers import EXEC_MASK, FLAT_SCRATCH_LO, M0_MASK, MODE_MASK, SCC_MASK, VCC_MASK, mask
+from asmevo.isa.registers import (
+    EXEC_MASK,
+    FLAT_SCRATCH_LO,
+    M0_MASK,
+    MODE_MASK,
+    SCC_MASK,
+    VCC_MASK,
+    mask,
+)
 
 _FLAT_SCRATCH = mask(FLAT_SCRATCH_LO, 2)
 

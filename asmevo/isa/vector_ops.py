@@ -6,7 +6,7 @@ from asmevo.isa.form import Form
 from asmevo.isa.instruction import Unit
 from asmevo.isa.registers import EXEC_MASK, MODE_MASK, VCC_MASK
 
-# Every vector operation is masked by EXEC, and MODE holds VSKIP, GPR indexing, rounding and denormals.
+# EXEC masks every vector operation; MODE holds VSKIP, GPR indexing, rounding and denormals.
 VECTOR_STATE = EXEC_MASK | MODE_MASK
 
 # VOP1: one source, encodings e32/e64/dpp/sdwa.
@@ -36,11 +36,11 @@ _VOP2 = """
     v_lshlrev_b16 v_lshrrev_b16 v_ashrrev_i16 v_max_f16 v_min_f16 v_max_u16 v_max_i16 v_min_u16
     v_min_i16 v_ldexp_f16 v_add_u32 v_sub_u32 v_subrev_u32"""
 _VOP2_ACCUMULATE = """
-    v_mac_f32 v_mac_f16 v_fmac_f32 v_fmac_f16 v_fmac_f64 v_pk_fmac_f16
+    v_mac_f16 v_fmac_f32 v_fmac_f64 v_pk_fmac_f16
     v_dot2c_f32_f16 v_dot2c_i32_i16 v_dot4c_i32_i8 v_dot8c_i32_i4"""
 _VOP2_CARRY_OUT = "v_add_co_u32 v_sub_co_u32 v_subrev_co_u32"
 _VOP2_CARRY_IN = "v_addc_co_u32 v_subb_co_u32 v_subbrev_co_u32"
-_VOP2_LITERAL = "v_fmamk_f32 v_fmaak_f32 v_madmk_f32 v_madak_f32 v_madmk_f16 v_madak_f16"
+_VOP2_LITERAL = "v_fmamk_f32 v_fmaak_f32 v_madmk_f16 v_madak_f16"
 
 # VOP3 and VOP3P only: no encoding suffix.
 _TWO_SOURCES = """
@@ -53,7 +53,7 @@ _TWO_SOURCES = """
     v_pk_max_i16 v_pk_min_i16 v_pk_add_u16 v_pk_sub_u16 v_pk_max_u16 v_pk_min_u16 v_pk_add_f16
     v_pk_mul_f16 v_pk_min_f16 v_pk_max_f16 v_pk_mul_f32 v_pk_add_f32 v_pk_mov_b32"""
 _THREE_SOURCES = """
-    v_mad_legacy_f32 v_mad_f32 v_mad_i32_i24 v_mad_u32_u24 v_cubeid_f32 v_cubesc_f32 v_cubetc_f32
+    v_mad_i32_i24 v_mad_u32_u24 v_cubeid_f32 v_cubesc_f32 v_cubetc_f32
     v_cubema_f32 v_bfe_u32 v_bfe_i32 v_bfi_b32 v_fma_f32 v_fma_f64 v_lerp_u8 v_alignbit_b32
     v_alignbyte_b32 v_min3_f32 v_min3_i32 v_min3_u32 v_max3_f32 v_max3_i32 v_max3_u32 v_med3_f32
     v_med3_i32 v_med3_u32 v_sad_u8 v_sad_hi_u8 v_sad_u16 v_sad_u32 v_div_fixup_f32 v_div_fixup_f64
@@ -62,14 +62,14 @@ _THREE_SOURCES = """
     v_mad_i32_i16 v_xad_u32 v_min3_f16 v_min3_i16 v_min3_u16 v_max3_f16 v_max3_i16 v_max3_u16
     v_med3_f16 v_med3_i16 v_med3_u16 v_lshl_add_u32 v_add_lshl_u32 v_add3_u32 v_lshl_or_b32
     v_and_or_b32 v_or3_b32 v_lshl_add_u64 v_pk_mad_i16 v_pk_mad_u16 v_pk_fma_f16 v_pk_fma_f32
-    v_mad_mix_f32 v_fma_mix_f32"""
+    v_fma_mix_f32"""
 _DOT = """
     v_dot2_f32_f16 v_dot2_i32_i16 v_dot2_u32_u16 v_dot4_i32_i8 v_dot4_u32_u8 v_dot8_i32_i4
     v_dot8_u32_u4"""
-# Sixteen bits of the destination keep their value (LLVM, SIInstrInfo: high half not zeroed on GFX9).
+# Some bits of the destination keep their value.
 _HALF_TWO_SOURCES = "v_cvt_pk_fp8_f32 v_cvt_pk_bf8_f32 v_cvt_sr_fp8_f32 v_cvt_sr_bf8_f32"
 _HALF_THREE_SOURCES = """
-    v_mad_f16 v_mad_u16 v_mad_i16 v_fma_f16 v_div_fixup_f16 v_mad_mixlo_f16 v_mad_mixhi_f16
+    v_mad_f16 v_mad_u16 v_mad_i16 v_fma_f16 v_div_fixup_f16 
     v_fma_mixlo_f16 v_fma_mixhi_f16 v_cvt_pk_u8_f32"""
 
 _MFMA = """

@@ -28,7 +28,7 @@ from asmevo.isa.violation import Violation
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of operation: its counter, the counter's maximum, and whether it completes in order."""
+    """A kind of operation: its counter, that counter's maximum, completion in issue order."""
 
     counter: str
     maximum: int

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 from asmevo.codeobject.assembly import Edit, EditError
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.hazards import hazards
 from asmevo.isa.instruction import Instruction, OperandKind
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
+from asmevo.isa.violation import Violation
+from asmevo.isa.waits import missing_waits
 
 _SHORT = ("s_nop", "s_waitcnt", "s_barrier")
 
@@ -41,15 +47,31 @@ class Preview:
             lines, tuple(sorted(labelled)),
         )
 
+    @cached_property
+    def cfg(self) -> Cfg:
+        return Cfg.of(self.program)
+
+    @cached_property
+    def missing(self) -> tuple[Violation, ...]:
+        """Missing waits."""
+        return missing_waits(self.program)
+
+    @cached_property
+    def hazards(self) -> tuple[Violation, ...]:
+        """Hazards that lack wait states."""
+        return hazards(self.program)
+
     def apply(self, edits: Sequence[Edit]) -> Preview:
         """The kernel after edits whose indices refer to this preview.
 
         Raises `EditError` for edits that overlap, lie outside the kernel or bring in a branch that
         is not an unchanged branch of this kernel, and `AsmEvoError` for text that does not parse.
         """
+        if not edits:
+            return self
         old = self.program
         count = len(old)
-        sizes = [b - a for a, b in zip(old.offsets, old.offsets[1:], strict=False)]
+        sizes = [b - a for a, b in pairwise(old.offsets)]
         size_of = dict(zip(self.lines, sizes, strict=True))
         known = dict(zip(self.lines, old.instructions, strict=True))
         lines: list[str] = []
@@ -109,7 +131,7 @@ class Preview:
         bounds = sorted({0, len(self.base_lines), *self.base_labelled})
         out: list[Edit] = []
         at = 0
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in pairwise(bounds):
             segment: list[tuple[int, int]] = []
             while at < len(kept) and kept[at][0] < end:
                 segment.append(kept[at])

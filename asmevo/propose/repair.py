@@ -10,15 +10,13 @@ from asmevo.propose.waits import lower_waits, place_waits
 _LONGEST_NOP = 16
 
 
-def repair(context: RuleContext, preview: Preview, *, lower: bool = True) -> Preview:
+def repair(context: RuleContext, preview: Preview, span: int = 0) -> Preview:
     """The preview with neither missing waits nor hazards that the base does not have.
 
-    ``lower`` keeps existing waits where they stand and lowers their counts where that is enough.
-    What still lacks a wait gets one right before its first use.
+    Existing waits stay where they are and get lower counts where that is enough. What still lacks a
+    wait gets one right before its first use, merged with others within ``span`` instructions.
     """
-    if lower:
-        preview = lower_waits(context, preview)
-    return separate(context, place_waits(context, preview))
+    return separate(context, place_waits(context, lower_waits(context, preview), span))
 
 
 def separate(context: RuleContext, preview: Preview) -> Preview:

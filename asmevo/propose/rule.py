@@ -13,12 +13,10 @@ from asmevo.codeobject.assembly import Edit
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.dataflow import liveness
 from asmevo.isa.effects import Effects, State, effects, machine_states
-from asmevo.isa.hazards import hazards
 from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import missing_waits
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal
 from asmevo.propose.rewrite import Rewrite
@@ -59,7 +57,7 @@ class RuleContext:
 
     @cached_property
     def cfg(self) -> Cfg:
-        return Cfg.of(self.program)
+        return self.preview.cfg
 
     @cached_property
     def states(self) -> tuple[State, ...]:
@@ -135,30 +133,20 @@ class RuleContext:
         ranked = sorted(candidates, key=lambda c: (-self.weight(c[0]), c[0]))
         return [proposal for _, proposal in ranked]
 
-    @cached_property
-    def _missing(self) -> Counter[tuple[str, str, str, int]]:
-        return Counter(v.signature for v in missing_waits(self.program))
-
-    @cached_property
-    def _hazards(self) -> Counter[tuple[str, str, str, int]]:
-        return Counter(v.signature for v in hazards(self.program))
-
     def new_missing(self, preview: Preview) -> list[Violation]:
         """Missing waits of a preview that the context's kernel does not have."""
-        return _surplus(missing_waits(preview.program), self._missing)
+        return _surplus(preview.missing, self.preview.missing)
 
     def new_hazards(self, preview: Preview) -> list[Violation]:
         """Hazards of a preview that the context's kernel does not have."""
-        return _surplus(hazards(preview.program), self._hazards)
+        return _surplus(preview.hazards, self.preview.hazards)
 
     def rewrite(self) -> Rewrite:
         return Rewrite(self.kernel, self.program)
 
 
-def _surplus(
-    found: Iterable[Violation], accepted: Counter[tuple[str, str, str, int]],
-) -> list[Violation]:
-    left = Counter(accepted)
+def _surplus(found: Iterable[Violation], accepted: Iterable[Violation]) -> list[Violation]:
+    left = Counter(v.signature for v in accepted)
     out: list[Violation] = []
     for violation in found:
         if left[violation.signature] > 0:

@@ -88,8 +88,9 @@ class RulesProposer:
         sequences = [everything]
         sequences += [everything[:k] + everything[k + 1:] for k in range(len(everything))]
         sequences += [everything[:k] for k in range(len(everything) - 1, 1, -1)]
-        done = {careful: {(): _Combination(context, context.preview, ())}
-                for careful in (False, True)}
+        empty = _Combination(context, context.preview, ())
+        done: dict[bool, dict[tuple[Rule, ...], _Combination]] = {
+            careful: {(): empty} for careful in (False, True)}
         for sequence in dict.fromkeys(sequences):
             for careful, known in done.items():
                 for length in range(1, len(sequence) + 1):
@@ -123,7 +124,7 @@ class _Combination:
             self.preview.edits(name),
             name,
             self.used[0].direction,
-            "in sequence: " + "; ".join(f"{p.rule}: {p.rationale}" for p in self.used),
+            "in sequence: " + "; ".join(p.rationale.partition(":")[0] for p in self.used),
             "; ".join(dict.fromkeys(p.assumption for p in self.used if p.assumption)),
         )
 

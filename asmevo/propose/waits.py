@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from asmevo.isa.instruction import Instruction, WaitCount
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import loosest_wait
 from asmevo.propose.preview import Preview
@@ -76,17 +77,20 @@ def _first_consumers(
     preview: Preview, missing: list[Violation], span: int,
 ) -> Iterator[tuple[int, _Bounds]]:
     """Where to wait, walking the violations by consumer and skipping what earlier waits cover."""
-    starts = _segments(preview)
-    program = preview.program
+    program, cfg = preview.program, preview.cfg
     planned: dict[int, _Bounds] = {}
-    covered: dict[tuple[str, int], tuple[int, int]] = {}
     placed: dict[tuple[str, int], int] = {}
+    # The youngest producer waited for, per counter and block.
+    covered: dict[tuple[str, int], tuple[int, int]] = {}
     for violation in sorted(missing, key=lambda v: (v.consumer, v.needed)):
         counter, consumer = _counter(violation), violation.consumer
-        needed = max(violation.needed, 0)
-        key = (counter, starts[consumer])
+        needed, block = max(violation.needed, 0), cfg.block_of[consumer]
+        key = counter, block
+        if key not in covered:
+            covered[key] = _inherited(cfg, counter, block, covered)
         age = _age(violation.producer, consumer)
-        if key in covered and age <= covered[key] and not _smem(program.instructions, violation):
+        # SMEM returns in any order: waiting for one does not cover another.
+        if age <= covered[key] and program.instructions[violation.producer].unit is not Unit.SMEM:
             continue
         at = placed.get(key)
         if at is not None and consumer - at <= span:
@@ -95,10 +99,28 @@ def _first_consumers(
                 _tighten(planned[at], counter, needed - between)
                 covered[key] = max(covered[key], age)
                 continue
-        _tighten(planned.setdefault(consumer, {}), counter, needed)
-        placed[key] = consumer
-        covered[key] = max(covered.get(key, age), age)
+        if planned.get(consumer, {}).get(counter, LIMITS[counter] + 1) > needed:
+            _tighten(planned.setdefault(consumer, {}), counter, needed)
+            placed[key] = consumer
+        covered[key] = max(covered[key], age)
     return iter(sorted(planned.items()))
+
+
+def _inherited(
+    cfg: Cfg, counter: str, block: int, covered: dict[tuple[str, int], tuple[int, int]],
+) -> tuple[int, int]:
+    """What a block can count on from the one before it, where there is exactly one."""
+    previous = cfg.blocks[block].predecessors
+    while len(previous) == 1 and previous[0] < block:
+        if (counter, previous[0]) in covered:
+            return covered[counter, previous[0]]
+        block = previous[0]
+        previous = cfg.blocks[block].predecessors
+    return _NOTHING
+
+
+# Older than every producer.
+_NOTHING = (-1, -1)
 
 
 def _age(producer: int, consumer: int) -> tuple[int, int]:
@@ -107,30 +129,12 @@ def _age(producer: int, consumer: int) -> tuple[int, int]:
     return (1, producer) if producer < consumer else (0, producer)
 
 
-def _smem(instructions: tuple[Instruction, ...], violation: Violation) -> bool:
-    return instructions[violation.producer].op.startswith("s_")
-
-
-def _segments(preview: Preview) -> list[int]:
-    """Per instruction, where its straight-line range begins."""
-    labelled = {t for t in preview.program.targets if t is not None}
-    out: list[int] = []
-    start = 0
-    for index, instruction in enumerate(preview.program.instructions):
-        if index in labelled:
-            start = index
-        out.append(start)
-        if instruction.is_branch:
-            start = index + 1
-    return out
-
-
 def _wait_between(
     preview: Preview, violation: Violation, counter: str, needed: int,
 ) -> tuple[int, int] | None:
     """The last wait before the consumer that can be lowered instead, and its new bound."""
     program = preview.program
-    begin = _segments(preview)[violation.consumer]
+    begin = preview.cfg.blocks[preview.cfg.block_of[violation.consumer]].start
     if begin <= violation.producer < violation.consumer:
         begin = violation.producer + 1
     for index in range(violation.consumer - 1, begin - 1, -1):

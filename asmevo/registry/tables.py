@@ -28,11 +28,17 @@ SHORT = 12
 _STATUS_STYLES = {"committed": "bold green", "verified": "green", "error": "yellow"}
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would exit with status 1, which means that nothing was found.
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output; without a terminal nothing is wrapped, cut or coloured."""
     if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=10_000, color_system=None)
+        return _Console(highlight=False)
+    return _Console(highlight=False, width=10_000, color_system=None)
 
 
 def printable(text: str) -> str:

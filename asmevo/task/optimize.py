@@ -67,7 +67,7 @@ class Optimize:
             device_source=device.source.value,
         )
         lineage = Lineage(session.workbench.root())
-        recorder = Recorder(registry, run_id, original.sha256, session.symbol, session.folder)
+        recorder = Recorder(registry, run_id, baseline, session.folder)
         progress = Progress(session.kernel.name, device.source.value)
         executor = search.start_executor(session.workbench, session.workbench_factory())
         controller = Controller(

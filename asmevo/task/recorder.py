@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 from asmevo.codeobject.container import CodeObject
+from asmevo.device.device import Timing
+from asmevo.gates.baseline import Baseline
 from asmevo.gates.verdict import Verdict
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
@@ -21,18 +24,23 @@ class Recorder:
     """
 
     def __init__(
-        self, registry: Registry, run_id: str, original_sha256: str, kernel: str, folder: Path
+        self, registry: Registry, run_id: str, baseline: Baseline, folder: Path
     ) -> None:
         self._registry = registry
         self._run_id = run_id
-        self._original = original_sha256
-        self._kernel = kernel
+        self._original = baseline.code_object.sha256
+        self._kernel = baseline.kernel
+        # Timings name their dispatch; the registry knows dispatches by content.
+        self._dispatches = {d.name: d.sha256 for d in baseline.dispatches}
         self._log: TextIO = (folder / "attempts.jsonl").open("w", encoding="utf-8")
         self._candidates: dict[int, str] = {}
         self._count = 0
 
     def close(self) -> None:
         self._log.close()
+
+    def _stored(self, timing: Timing) -> Timing:
+        return replace(timing, dispatch=self._dispatches[timing.dispatch])
 
     def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
         self._count += 1
@@ -50,7 +58,7 @@ class Recorder:
             parent_id=self._candidates.get(attempt.base),
             worker=attempt.worker,
             verdicts=verdicts,
-            timings=tuple(new for _, new in attempt.timings),
+            timings=tuple(self._stored(new) for _, new in attempt.timings),
         )
         self._registry.record_candidate(
             record,

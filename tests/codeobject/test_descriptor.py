@@ -6,7 +6,7 @@ import io
 
 import pytest
 from elftools.elf.elffile import ELFFile
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from asmevo.codeobject.container import CodeObject
@@ -46,19 +46,20 @@ def descriptors(draw: st.DrawFn) -> KernelDescriptor:
     values["enable_vgpr_workitem_id"] = draw(st.integers(0, 2))
     values["kernarg_preload_length"] = draw(st.integers(0, 5))
     values["kernarg_preload_offset"] = draw(st.integers(0, 511))
-    least = sum(size * values[name] for name, size in USER_SGPRS.items())
-    if values["kernarg_preload_length"]:
+    preloaded = values["kernarg_preload_length"]
+    if preloaded:
         values["enable_sgpr_kernarg_segment_ptr"] = 1
-        least = sum(size * values[name] for name, size in USER_SGPRS.items())
-    else:
-        values["kernarg_preload_offset"] = 0
-    values["user_sgpr_count"] = draw(st.integers(least + values["kernarg_preload_length"], 16))
+    least = preloaded + sum(size * values[name] for name, size in USER_SGPRS.items())
+    most = min(16, values["granulated_wavefront_sgpr_count"] * 8 + 2) if preloaded else 31
+    assume(least <= most)
+    values["user_sgpr_count"] = draw(st.integers(least, most))
     words = {word: 0 for word in Word}
     for field in FIELDS:
         words[field.word] |= values[field.name] << field.position
     size = st.integers(0, (1 << 32) - 1)
-    return KernelDescriptor(draw(size), draw(size), draw(size), 0, **{str(w): v for w, v in
-                                                                    words.items()})
+    kernarg = draw(st.integers((preloaded + values["kernarg_preload_offset"]) * 4, (1 << 32) - 1))
+    return KernelDescriptor(draw(size), draw(size), kernarg, 0,
+                            **{str(word): value for word, value in words.items()})
 
 
 @given(st.lists(descriptors(), min_size=1, max_size=12))
@@ -90,7 +91,7 @@ def test_layer_norm(layer_norm: CodeObject) -> None:
     assert descriptor.enable_sgpr_kernarg_segment_ptr
     assert descriptor.user_sgpr_count == 2
     assert descriptor.enable_sgpr_workgroup_id_x
-    assert descriptor.enable_vgpr_workitem_id == 2
+    assert descriptor.enable_vgpr_workitem_id == 0
     assert not descriptor.tg_split
 
 
@@ -107,11 +108,12 @@ def test_reserved_bits_are_refused_by_name(layer_norm: CodeObject, field: object
 
 @pytest.mark.parametrize(("field", "value"), [
     ("granulated_wavefront_sgpr_count", 14), ("enable_vgpr_workitem_id", 3), ("accum_offset", 2),
+    ("kernarg_preload_length", 1), ("kernarg_preload_offset", 1),
 ])
 def test_undefined_values_are_refused_by_name(field: str, value: int) -> None:
     words = {str(word): 0 for word in Word}
     words[BY_NAME[field].word] = value << BY_NAME[field].position
-    with pytest.raises(CodeObjectError, match=field):
+    with pytest.raises(CodeObjectError, match=field.removesuffix("_length").removesuffix("_offset")):
         KernelDescriptor(0, 0, 0, 0, **words).directives()
 
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def test_evidence_that_json_lacks(scene: Scene) -> None:
     scene.registry.record_candidate(replace(scene.candidate("c1"), verdicts=(odd,)))
     assert scene.registry.candidate("c1").verdicts[0].evidence == {
         "max": "inf", "min": "-inf", "cosine": "nan", "fine": 0.1, "deep": [{"x": None}]}
-    bad = replace(odd, evidence={"x": np.float32(1)})
+    bad = replace(odd, evidence={"x": cast(float, np.float32(1))})
     with pytest.raises(RegistryError, match="float32, which is not JSON"):
         scene.registry.record_candidate(replace(scene.candidate("c2"), verdicts=(bad,)))
 

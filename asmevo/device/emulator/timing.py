@@ -50,7 +50,8 @@ _CLASSES = {
     Unit.BARRIER: asmevo_core.IssueClass.BARRIER,
     Unit.END: asmevo_core.IssueClass.END,
 }
-# In VSKIP mode vector instructions are skipped several at a time; no public rate exists.
+# VSKIP skips vector instructions at a rate that is not public; a timer read makes results depend
+# on the model itself.
 _UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime"})
 
 
@@ -117,8 +118,9 @@ def residency(machine: MachineParameters, *, vgprs: int, agprs: int, sgprs: int,
 def representative_workgroups(grid: tuple[int, int, int], model: TimingModel) -> list[int]:
     """The linear ids of the workgroups that run on the most loaded compute unit.
 
-    Workgroups are dealt round-robin over the XCDs (CDNA3 ISA, "Workgroup dispatch") and, inside an
-    XCD, over its compute units, so the first unit has the most: every *n*-th workgroup of *n* CUs.
+    Workgroups are dealt round-robin over the XCDs (AMD, "MI300 compute and memory partition
+    modes") and, inside an XCD, over its compute units [assumed], so the first unit has the most:
+    every *n*-th workgroup of *n* compute units.
     """
     count = grid[0] * grid[1] * grid[2]
     return list(range(0, count, model.parameters.machine.compute_units))
@@ -146,12 +148,15 @@ class TimingModel:
         room = residency(self.parameters.machine, vgprs=vgprs, agprs=agprs, sgprs=sgprs,
                          lds_bytes=lds_bytes, workgroup_waves=workgroup_waves)
         cycles, issued, stalls = asmevo_core.simulate_timing(
-            self._table(program), trace, self._core_parameters(workgroups),
+            self._table(program), trace, self.core_parameters(workgroups),
             slots=room.slots, workgroups=room.workgroups)
         return TimingResult(int(cycles), cycles / self.parameters.machine.clock_mhz, issued, stalls)
 
-    def _core_parameters(self, workgroups: int) -> Any:
-        """Parameters of the simulated compute unit: its share of L2 and HBM while all are busy."""
+    def core_parameters(self, workgroups: int) -> Any:
+        """`asmevo_core.TimingParameters` of the simulated compute unit in a launch.
+
+        Its share of the bandwidth of L2 and HBM follows from how many units the launch keeps busy.
+        """
         p = self.parameters
         active = max(1, min(workgroups, p.machine.compute_units))
         active_in_xcd = -(-active // p.machine.xcds)

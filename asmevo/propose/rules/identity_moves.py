@@ -53,8 +53,7 @@ class IdentityMoves(Rule):
         yield self.proposal(
             rewrite, f"{len(found)} instruction(s) write back the value they read: {texts}")
         if len(found) > 1:
-            for proposal in context.by_weight(((i,), self._one(context, i)) for i in found):
-                yield proposal
+            yield from context.by_weight(((i,), self._one(context, i)) for i in found)
 
     def _one(self, context: RuleContext, index: int) -> Proposal:
         rewrite = context.rewrite()

@@ -14,6 +14,9 @@ from asmevo.propose.rule import Rule, RuleContext
 _LIMIT = 256
 _DWORD = 4
 
+# Address register -> the instruction behind which to advance it, and by how many bytes.
+_Advance = dict[int, tuple[int, int]]
+
 
 class PairLdsReads(Rule):
     """Two reads through one address register fill neighbouring registers.
@@ -31,7 +34,7 @@ class PairLdsReads(Rule):
         if not pairs:
             return
         advanced = _advanced(context, pairs)
-        plans: list[tuple[list[tuple[int, int]], dict[int, tuple[int, int]]]] = []
+        plans: list[tuple[list[tuple[int, int]], _Advance]] = []
         if advanced:
             plans.append((pairs, advanced))
         near = [p for p in pairs if _fits(context, p, 0)]
@@ -45,7 +48,7 @@ class PairLdsReads(Rule):
                 for proposal in self._paired(context, [pair], {}))
 
     def _paired(
-        self, context: RuleContext, pairs: list[tuple[int, int]], advance: dict[int, tuple[int, int]],
+        self, context: RuleContext, pairs: list[tuple[int, int]], advance: _Advance,
     ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
         instructions = context.program.instructions
@@ -117,12 +120,9 @@ def _fits(context: RuleContext, pair: tuple[int, int], distance: int) -> bool:
     return all(o % _DWORD == 0 and 0 <= o < _LIMIT * _DWORD for o in offsets)
 
 
-def _advanced(
-    context: RuleContext, pairs: list[tuple[int, int]],
-) -> dict[int, tuple[int, int]]:
-    """Address register -> the instruction behind which to advance it, and by how many bytes."""
+def _advanced(context: RuleContext, pairs: list[tuple[int, int]]) -> _Advance:
     program = context.program
-    out: dict[int, tuple[int, int]] = {}
+    out: _Advance = {}
     for register in sorted({program.instructions[a].operands[1].first for a, _ in pairs}):
         reads = [
             index for index, i in enumerate(program.instructions)

@@ -54,7 +54,7 @@ constexpr Operation kTable[] = {
     {"s_nop", kC, 0, {}, kNoTraits, nothing},
     {"s_sleep", kC, 0, {}, kNoTraits, nothing},
     {"s_setprio", kC, 0, {}, kNoTraits, nothing},
-    {"s_set_gpr_idx_on", kC, 0, {1, 0, 0}, kNoTraits, gpr_index_on},
+    {"s_set_gpr_idx_on", kC, 0, {1, 0, 0}, kIndexesGprs, gpr_index_on},
     {"s_set_gpr_idx_off", kC, 0, {}, kNoTraits, gpr_index_off},
     {"s_set_gpr_idx_mode", kC, 0, {}, kNoTraits, gpr_index_mode},
     {"s_set_gpr_idx_idx", kC, 0, {1, 0, 0}, kNoTraits, gpr_index},

@@ -65,14 +65,12 @@ class Runner {
         items_(launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2]),
         budget_(launch.instruction_budget) {
     const std::size_t count = (items_ + kLanes - 1) / kLanes;
-    const std::size_t words = std::size_t{program.rows()} * kLanes;
     for (std::size_t i = 0; i < count; ++i) {
       waves_.push_back(std::make_unique<Wave>());
       // std::allocator honours the alignment of the row type.
       registers_.emplace_back(program.rows());
       waves_.back()->v = registers_.back().front().lane;
     }
-    words_ = words;
     group_.lds.resize(launch.lds_bytes);
   }
 
@@ -111,7 +109,10 @@ class Runner {
     for (std::size_t i = 0; i < waves_.size(); ++i) {
       Wave& w = *waves_[i];
       const u32 seed = wave_seed(launch_.poison, u64{id} * waves_.size() + i);
-      fill_poison(w.v, words_, seed);
+      const std::size_t agpr_row = program_.vgprs();
+      fill_poison(w.v, program_.reachable_vgprs() * kLanes, seed);
+      fill_poison(w.v + agpr_row * kLanes, program_.reachable_agprs() * kLanes,
+                  seed + static_cast<u32>(agpr_row * kLanes));
       fill_poison(w.s, kScalarFile, mix(~seed));
       w.scc = w.s[0] & 1;
       std::copy(launch_.user_sgprs.begin(), launch_.user_sgprs.end(), w.s);
@@ -206,7 +207,6 @@ class Runner {
   Trace* trace_;
   const std::function<void()>& poll_;
   std::size_t items_;
-  std::size_t words_ = 0;
   u64 budget_;
   u64 since_poll_ = 0;
   Workgroup group_;

@@ -10,9 +10,7 @@
 
 namespace nb = nanobind;
 
-#ifdef ASMEVO_HAS_TIMING
 void bind_timing(nb::module_& m);
-#endif
 
 namespace asmevo {
 
@@ -219,9 +217,7 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
         nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr);
-#ifdef ASMEVO_HAS_TIMING
   bind_timing(m);
-#endif
 }
 
 }  // namespace asmevo

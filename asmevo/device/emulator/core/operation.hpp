@@ -36,6 +36,7 @@ enum Trait : u16 {
   kAccDst = 1 << 6,      // the destination is an AGPR
   kStore = 1 << 7,       // dst is read, not written
   kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
+  kIndexesGprs = 1 << 11,  // turns GPR indexing on
   kReadsDst = 1 << 9,    // SOPK: src0 is the destination
 };
 

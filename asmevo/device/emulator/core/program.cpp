@@ -1,5 +1,6 @@
 #include "program.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace asmevo {
@@ -111,14 +112,16 @@ u16 Program::scalar(u16 reg, u8 words) const {
   return reg;
 }
 
-u16 Program::vector(u16 reg, u8 words) const {
+u16 Program::vector(u16 reg, u8 words) {
   const u32 end = u32{reg} + words;
   if (reg >= kVgpr0 && reg < kAgpr0) {
     require(end - kVgpr0 <= vgprs_, "VGPR beyond those the descriptor allocates");
+    reachable_vgprs_ = std::max(reachable_vgprs_, end - kVgpr0);
     return static_cast<u16>(reg - kVgpr0);
   }
   require(reg >= kAgpr0 && reg < kRegisterEnd, "operand is not a vector register");
   require(end - kAgpr0 <= agprs_, "AGPR beyond those the descriptor allocates");
+  reachable_agprs_ = std::max(reachable_agprs_, end - kAgpr0);
   return static_cast<u16>(vgprs_ + (reg - kAgpr0));
 }
 
@@ -211,6 +214,7 @@ Step Program::resolve(const Record& r) {
     case Shape::kControl:
       require(op.src_words[0] == 0 || is_value(0), "the source must be scalar or constant");
       require(r.imm0 >= -1 && r.imm1 >= -1, "negative wait count");
+      if (op.traits & kIndexesGprs) reachable_vgprs_ = vgprs_;
       break;
     case Shape::kScalarLoad:
       require(kind(0) == Operand::Kind::kScalar, "the base must be a scalar register pair");

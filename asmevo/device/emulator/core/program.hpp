@@ -27,13 +27,16 @@ class Program {
   std::size_t size() const { return steps_.size() - 1; }
   u32 vgprs() const { return vgprs_; }
   u32 rows() const { return vgprs_ + agprs_; }
+  // Rows that the program can reach: poisoning the others would cost time and change nothing.
+  u32 reachable_vgprs() const { return reachable_vgprs_; }
+  u32 reachable_agprs() const { return reachable_agprs_; }
   FpMode fp() const { return fp_; }
 
  private:
   Step resolve(const Record& r);
   Operand source(u16 reg, u64 value, u8 words);
   u16 scalar(u16 reg, u8 words) const;
-  u16 vector(u16 reg, u8 words) const;
+  u16 vector(u16 reg, u8 words);
   const DppPattern* dpp(const Record& r);
 
   std::vector<Step> steps_;
@@ -42,6 +45,8 @@ class Program {
   std::size_t count_;
   u32 vgprs_;
   u32 agprs_;
+  u32 reachable_vgprs_ = 1;  // v0 is written at launch
+  u32 reachable_agprs_ = 0;
   FpMode fp_;
 };
 

@@ -1,88 +1,16 @@
 #include "timing.hpp"
 
 #include <algorithm>
-#include <stdexcept>
+#include <utility>
 
+#include "timing_counters.hpp"
 #include "timing_memory.hpp"
+#include "timing_validate.hpp"
 
 namespace asmevo::timing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ull;
-
-// Outstanding lgkmcnt events of one wave, sorted by completion.
-class LgkmQueue {
- public:
-  void push(std::uint64_t done, std::uint8_t weight, bool unordered) {
-    std::uint32_t at = size_++;
-    for (; at > 0 && events_[at - 1].done > done; --at) events_[at] = events_[at - 1];
-    events_[at] = {done, weight, unordered};
-    sum_ += weight;
-  }
-
-  // When a wait for at most `bound` ends. LDS returns in order. Scalar loads do not: a wait for
-  // anything but 0 says nothing about which of them are back, so the model never lets it end
-  // before all are (CDNA3 ISA, "Data Dependency Resolution").
-  std::uint64_t bounded(std::uint32_t bound, std::uint64_t now) {
-    drop_done(now);
-    if (sum_ <= bound) return now;
-    for (std::uint32_t i = 0; i < size_; ++i) {
-      if (events_[i].unordered) return events_[size_ - 1].done;
-    }
-    return counted(bound, now);
-  }
-
-  // When the counter itself is at most `bound`.
-  std::uint64_t counted(std::uint32_t bound, std::uint64_t now) {
-    drop_done(now);
-    std::uint32_t left = sum_;
-    for (std::uint32_t i = 0; left > bound; ++i) {
-      now = events_[i].done;
-      left -= events_[i].weight;
-    }
-    return now;
-  }
-
- private:
-  struct Event {
-    std::uint64_t done;
-    std::uint8_t weight;
-    bool unordered;
-  };
-
-  void drop_done(std::uint64_t now) {
-    std::uint32_t done = 0;
-    while (done < size_ && events_[done].done <= now) sum_ -= events_[done++].weight;
-    if (done == 0) return;
-    std::copy(events_.begin() + done, events_.begin() + size_, events_.begin());
-    size_ -= done;
-  }
-
-  std::array<Event, kLgkmcntMax> events_{};
-  std::uint32_t size_ = 0;
-  std::uint32_t sum_ = 0;
-};
-
-// Completion times of a wave's last vmcnt events: they return in issue order.
-class VmQueue {
- public:
-  std::uint64_t push(std::uint64_t done) {
-    last_ = std::max(last_, done);
-    done_[issued_++ % done_.size()] = last_;
-    return last_;
-  }
-
-  // When at most `bound` (< 64) of the events are outstanding.
-  std::uint64_t bounded(std::uint32_t bound, std::uint64_t now) const {
-    if (issued_ <= bound) return now;
-    return std::max(now, done_[(issued_ - 1 - bound) % done_.size()]);
-  }
-
- private:
-  std::array<std::uint64_t, kVmcntMax + 1> done_{};
-  std::uint64_t issued_ = 0;
-  std::uint64_t last_ = 0;
-};
 
 struct Wave {
   const WaveTrace* trace = nullptr;
@@ -293,16 +221,15 @@ class ComputeUnit {
       case IssueClass::Vmem: vector_memory(wave, in, access_of(wave, entry), clk); break;
       case IssueClass::Lds: local_memory(s, wave, in, access_of(wave, entry), clk); break;
       case IssueClass::Branch:
-        next = clk + (taken(wave, entry) ? p_.branch_taken : p_.branch_not_taken);
+        next = align(clk + (taken(wave, entry) ? p_.branch_taken : p_.branch_not_taken), s);
         stall(entry.instruction, StallCause::Fetch, next - clk - kTurn);
         break;
       case IssueClass::Nop:
-        next = clk + in.busy;
+        next = align(clk + in.busy, s);
         stall(entry.instruction, StallCause::Nop, next - clk - kTurn);
         break;
       default: break;
     }
-    next = align(next, s);
     if (next > clk + kTurn) wave.fetch_debt = 0;
     complete(next);
     if (in.unit == IssueClass::Barrier) {
@@ -331,7 +258,7 @@ class ComputeUnit {
       done = std::max(done, memory_.load_scalar(wave.trace->lines[access.first_line + i], clk));
     }
     complete(done);
-    if (in.lgkmcnt) wave.lgkm.push(done, in.lgkmcnt, true);
+    if (in.lgkmcnt) wave.lgkm.push(clk, done, in.lgkmcnt, true);
   }
 
   void vector_memory(Wave& wave, const InstructionTiming& in, const Access& access,
@@ -369,7 +296,7 @@ class ComputeUnit {
                 std::max(ceil_div(access.bytes, p_.lds_bytes_per_clk), conflicts);
     wave.lds_done = std::max(wave.lds_done, path + p_.lds_latency);
     complete(wave.lds_done);
-    if (in.lgkmcnt) wave.lgkm.push(wave.lds_done, in.lgkmcnt, false);
+    if (in.lgkmcnt) wave.lgkm.push(clk, wave.lds_done, in.lgkmcnt, false);
   }
 
   static std::uint64_t ceil_div(std::uint64_t amount, std::uint64_t rate) {
@@ -438,58 +365,6 @@ class ComputeUnit {
   MemoryHierarchy memory_;
   Result result_;
 };
-
-void require(bool condition, const char* message) {
-  if (!condition) throw std::invalid_argument(message);
-}
-
-void validate(std::span<const InstructionTiming> program) {
-  for (const InstructionTiming& in : program) {
-    require(in.busy >= kTurn, "an instruction takes at least one issue turn");
-    require(in.vmcnt <= 1, "an instruction raises vmcnt by at most 1");
-    require(in.lgkmcnt <= 2, "an instruction raises lgkmcnt by at most 2");
-    require(in.fetch_debt < kTurn, "fetch debt is less than one issue turn");
-  }
-}
-
-void validate(const Parameters& p) {
-  constexpr std::uint32_t kLimit = 1u << 20;
-  for (const std::uint32_t rate :
-       {p.vmem_minimum, p.vmem_bytes_per_clk, p.vl1d_bytes_per_clk, p.vmem_queue, p.vl1d_lines,
-        p.sl1d_lines, p.lds_pair_bytes_per_clk, p.lds_bytes_per_clk}) {
-    require(rate >= 1 && rate <= kLimit, "a rate or capacity is outside 1..2^20");
-  }
-  for (const std::uint32_t latency :
-       {p.barrier_release, p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency,
-        p.hbm_latency, p.store_latency, p.l2_clk_per_line_q8, p.hbm_clk_per_line_q8,
-        p.lds_latency, p.lds_store_overhead}) {
-    require(latency <= kLimit, "a latency is outside 0..2^20");
-  }
-  for (const std::uint32_t branch : {p.branch_taken, p.branch_not_taken}) {
-    require(branch >= kTurn && branch <= kLimit, "a branch takes at least one issue turn");
-  }
-}
-
-void validate(const Trace& trace, std::size_t program_size) {
-  const std::uint32_t per_group = trace.waves_per_workgroup;
-  require(per_group >= 1 && trace.waves.size() % per_group == 0,
-          "the trace does not hold whole workgroups");
-  for (std::size_t w = 0; w < trace.waves.size(); ++w) {
-    const WaveTrace& wave = trace.waves[w];
-    require(wave.workgroup == trace.waves[w - w % per_group].workgroup,
-            "the trace's waves are not sorted by workgroup");
-    require(!wave.entries.empty(), "a wave of the trace is empty");
-    for (const TraceEntry& entry : wave.entries) {
-      require(entry.instruction < program_size, "the trace names an instruction out of range");
-      require(entry.access == kNoAccess || entry.access < wave.accesses.size(),
-              "the trace names a memory access out of range");
-    }
-    for (const Access& access : wave.accesses) {
-      require(std::uint64_t{access.first_line} + access.line_count <= wave.lines.size(),
-              "the trace names a memory line out of range");
-    }
-  }
-}
 
 }  // namespace
 

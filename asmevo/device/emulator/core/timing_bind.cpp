@@ -1,4 +1,5 @@
-// Python face of the cycle model.
+// Python face of the cycle model; `asmevo.device.emulator.timing` is its only user besides tests.
+// The module registers asmevo::Trace before it calls bind_timing.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -131,8 +132,6 @@ void bind_timing(nb::module_& m) {
       .def_rw("lds_pair_bytes_per_clk", &Parameters::lds_pair_bytes_per_clk)
       .def_rw("lds_bytes_per_clk", &Parameters::lds_bytes_per_clk)
       .def_rw("lds_store_overhead", &Parameters::lds_store_overhead);
-
-  nb::class_<asmevo::Trace>(m, "Trace", "What each wave of some workgroups issued and touched.");
 
   m.def("trace_from_waves", &trace_from_waves, "waves_per_workgroup"_a, "waves"_a,
         "Build a trace from (workgroup, [(instruction, access or -1)], "

@@ -1,0 +1,182 @@
+"""The gfx942 emulator as a `Device`: functional execution in C++, times from the cycle model."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import asmevo_core as core
+import numpy as np
+import numpy.typing as npt
+
+from asmevo.codeobject import disassemble
+from asmevo.codeobject.container import CodeObject, Kernel
+from asmevo.device.device import (
+    DeviceFault,
+    LaunchState,
+    RunResult,
+    Timing,
+    TimingSource,
+    UnsupportedError,
+)
+from asmevo.device.emulator import launch, lower
+from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_workgroups
+from asmevo.dispatch.dispatch import GUARD_PATTERN, Dispatch, Region
+from asmevo.isa.program import Program
+from asmevo.profile.profile import Profile
+
+_TARGET = "gfx942"
+_POISON_MASK = (1 << 64) - 1
+# VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
+_EXTRA_SGPRS = 6
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Emulator:
+    """gfx942 without a GPU.
+
+    A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
+    guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
+    effect when they issue. Registers and LDS are undefined at launch and filled from
+    `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
+    kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
+
+    ``name`` is recorded with every timing; ``instruction_budget`` bounds the wave-instructions of
+    one launch.
+    """
+
+    def __init__(self, name: str, timing: TimingModel,
+                 instruction_budget: int = 200_000_000) -> None:
+        self._name = name
+        self.timing = timing
+        self.instruction_budget = instruction_budget
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def source(self) -> TimingSource:
+        return TimingSource.MODELLED
+
+    @property
+    def deterministic(self) -> bool:
+        return True
+
+    def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
+        """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
+        if code_object.target.isa != _TARGET:
+            raise UnsupportedError(f"the emulator runs {_TARGET} kernels, not "
+                                   f"{code_object.target.isa}")
+        program = disassemble.program(code_object, kernel)
+        return EmulatedKernel(self, code_object.kernel(kernel), program)
+
+
+@dataclass(slots=True)
+class _Execution:
+    """Memory after a launch and how many wave-instructions it took."""
+
+    buffers: list[Bytes]
+    instructions: int
+
+
+class EmulatedKernel:
+    """One lowered kernel; a `LoadedKernel`."""
+
+    def __init__(self, emulator: Emulator, kernel: Kernel, program: Program) -> None:
+        self._emulator = emulator
+        self._kernel = kernel
+        self.program = program
+        self._layout = launch.register_layout(kernel.descriptor)
+        mode = launch.float_mode(kernel.descriptor)
+        try:
+            self._core = core.Program(
+                lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                keep_denormal_inputs=mode.keep_denormal_inputs,
+                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp)
+        except core.InvalidRecord as error:
+            index, what = error.args
+            raise lower.unsupported(program, index, what) from None
+
+    def run(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> RunResult:
+        """Launch once. Raises `DeviceFault` or `UnsupportedError`; the dispatch is not changed."""
+        order = launch.workgroup_order(dispatch, state)
+        started = time.perf_counter()
+        execution = self._execute(dispatch, state, order, None)
+        seconds = time.perf_counter() - started
+        return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
+                         seconds)
+
+    def time(self, dispatch: Dispatch, *, samples: int, warmup: int) -> Timing:
+        """One modelled latency: repeating a deterministic model would only pretend to a spread."""
+        result = self._simulate(dispatch)
+        return Timing(dispatch.name, (result.microseconds,), TimingSource.MODELLED,
+                      self._emulator.name)
+
+    def profile(self, dispatch: Dispatch) -> Profile:
+        """Stall cycles per instruction on the most loaded compute unit, modelled."""
+        return self._simulate(dispatch).profile(dispatch.name, self._emulator.name)
+
+    def trace(self, dispatch: Dispatch, workgroups: npt.NDArray[np.uint32]) -> core.Trace:
+        """Execute only ``workgroups`` (linear ids) and record what their waves did."""
+        trace = core.Trace()
+        self._execute(dispatch, LaunchState(), workgroups, trace)
+        return trace
+
+    def _simulate(self, dispatch: Dispatch) -> TimingResult:
+        model = self._emulator.timing
+        workgroups = representative_workgroups(dispatch.grid, model)
+        trace = self.trace(dispatch, np.asarray(workgroups, dtype=np.uint32))
+        x, y, z = dispatch.workgroup
+        descriptor = self._kernel.descriptor
+        return model.run(
+            self.program, trace, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+            sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
+            lds_bytes=launch.lds_bytes(descriptor, dispatch),
+            workgroup_waves=-(-x * y * z // 64),
+            workgroups=dispatch.grid[0] * dispatch.grid[1] * dispatch.grid[2])
+
+    def _execute(self, dispatch: Dispatch, state: LaunchState, order: npt.NDArray[np.uint32],
+                 trace: core.Trace | None) -> _Execution:
+        launch.check_dispatch(self._kernel, dispatch)
+        lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
+        kernarg = launch.kernarg_segment(dispatch, state)
+        address = launch.kernarg_address(dispatch.regions, len(kernarg))
+        buffers = [_mapped(region) for region in dispatch.regions]
+        regions = [(region.name, region.base, buffer, True)
+                   for region, buffer in zip(dispatch.regions, buffers, strict=True)]
+        try:
+            memory = core.Memory([*regions, ("kernarg", address, kernarg, False)])
+        except ValueError as error:
+            raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
+        user_sgprs = []
+        if self._layout.kernarg >= 0:
+            user_sgprs = [address & 0xFFFFFFFF, address >> 32]
+        try:
+            instructions = core.launch(
+                self._core, memory, order, grid=dispatch.grid, workgroup=dispatch.workgroup,
+                user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
+                work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
+                poison=state.poison & _POISON_MASK,
+                instruction_budget=self._emulator.instruction_budget, trace=trace)
+        except core.Fault as fault:
+            raise self._fault(fault) from None
+        except ValueError as error:
+            raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
+        return _Execution(buffers, instructions)
+
+    def _fault(self, fault: core.Fault) -> DeviceFault:
+        kind, message, index, workgroup, lane, address = fault.args
+        pc = self.program.offsets[index]
+        text = self.program.instructions[index].text if index < len(self.program) else ""
+        where = f"'{text}' at offset {pc:#x}" if text else f"offset {pc:#x}"
+        return DeviceFault(f"{where} in workgroup {workgroup}: {message}", kind=kind, pc=pc,
+                           text=text, lane=lane, address=address)
+
+
+def _mapped(region: Region) -> Bytes:
+    """A fresh copy of a region's guard, data, guard."""
+    buffer = np.full(len(region.data) + 2 * region.guard, GUARD_PATTERN, dtype=np.uint8)
+    buffer[region.guard:region.guard + len(region.data)] = np.frombuffer(region.data, np.uint8)
+    return buffer

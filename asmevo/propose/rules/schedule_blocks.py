@@ -1,0 +1,124 @@
+"""Reorders whole blocks so that results have time to arrive before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.registers import SGPR_LIMIT, VCC_MASK
+from asmevo.propose.dependence import Dependences
+from asmevo.propose.proposal import Direction, Proposal
+from asmevo.propose.repair import is_clean, repair
+from asmevo.propose.rule import Rule, RuleContext
+
+# Issue slots of four cycles until a result can be used: a heuristic for ordering only, rounded
+# from the latencies of an L2 hit, the scalar cache and LDS.
+_LATENCY = {
+    Unit.VMEM: 120, Unit.FLAT: 120, Unit.SMEM: 40, Unit.LDS: 16, Unit.TRANS: 4, Unit.MFMA: 8,
+    Unit.VALU: 2,
+}
+_VALU = (Unit.VALU, Unit.TRANS, Unit.MFMA)
+_SCALARS = VCC_MASK | ((1 << SGPR_LIMIT) - 1)
+_LANE_READS = ("v_readlane_b32", "v_readfirstlane_b32")
+
+
+class ScheduleBlocks(Rule):
+    """Independent instructions can fill the slots in which the block would wait for a result.
+
+    List scheduling: of the instructions whose operands are ready, issue the one with the longest
+    chain of latencies behind it. Waits and ``s_nop`` are placed anew for the new order.
+    """
+
+    name = "schedule-blocks"
+    direction = Direction.DEPENDENCY_CHAINS
+
+    def __init__(self, smallest: int = 4, span: int = 4) -> None:
+        self._smallest = smallest
+        self._span = span
+
+    def matches(self, context: RuleContext) -> Iterator[Proposal]:
+        blocks = [
+            (b.start, b.end) for b in context.cfg.blocks if b.end - b.start >= self._smallest]
+        for assume_disjoint in (True, False):
+            yield from self._scheduled(context, blocks, assume_disjoint)
+        if len(blocks) > 1:
+            candidates = [
+                (tuple(range(*block)), proposal) for block in blocks
+                for assume_disjoint in (True, False)
+                for proposal in self._scheduled(context, [block], assume_disjoint)
+            ]
+            yield from context.by_weight(candidates)
+
+    def _scheduled(
+        self, context: RuleContext, blocks: list[tuple[int, int]], assume_disjoint: bool,
+    ) -> Iterator[Proposal]:
+        rewrite = context.rewrite()
+        for start, end in blocks:
+            order = _order(context, Dependences(
+                context, start, end, assume_disjoint=assume_disjoint))
+            if order != sorted(order):
+                rewrite.delete(set(range(start, end)) - set(order))
+                rewrite.permute(order, context.lines)
+        if not rewrite:
+            return
+        preview = repair(context, context.preview.apply(rewrite.edits(self.name)), self._span)
+        if is_clean(context, preview):
+            where = (f"instructions {blocks[0][0]} to {blocks[0][1]}" if len(blocks) == 1
+                     else f"{len(blocks)} blocks")
+            yield self.proposal(
+                preview, f"{where} in the order in which results become ready",
+                "accesses to different buffers do not overlap" if assume_disjoint else "")
+
+
+def _order(context: RuleContext, graph: Dependences) -> list[int]:
+    """A greedy order of a block, without its waits and nops."""
+    instructions = context.program.instructions
+    indices = [
+        i for i in range(graph.start, graph.stop)
+        if i in context.guards or not (
+            instructions[i].wait is not None or instructions[i].op == "s_nop")
+    ]
+    kept = set(indices)
+    before = {i: graph.predecessors[i] & kept for i in indices}
+    after: dict[int, list[int]] = {i: [] for i in indices}
+    for i in indices:
+        for p in before[i]:
+            after[p].append(i)
+    height = dict.fromkeys(indices, 0)
+    for i in reversed(indices):
+        height[i] = max(
+            (height[s] + _distance(instructions[i], instructions[s]) for s in after[i]), default=0)
+    ready_at = dict.fromkeys(indices, 0)
+    waiting = {i: len(before[i]) for i in indices}
+    ready = {i for i in indices if not waiting[i]}
+    order: list[int] = []
+    time = 0
+    while ready:
+        chosen = min(ready, key=lambda i: (max(ready_at[i] - time, 0), -height[i], i))
+        ready.remove(chosen)
+        order.append(chosen)
+        time = max(time, ready_at[chosen])
+        for s in after[chosen]:
+            ready_at[s] = max(
+                ready_at[s], time + _distance(instructions[chosen], instructions[s]))
+            waiting[s] -= 1
+            if not waiting[s]:
+                ready.add(s)
+        time += 1
+    return order
+
+
+def _distance(producer: Instruction, consumer: Instruction) -> int:
+    """Slots from issuing one instruction to issuing another that depends on it."""
+    shared = producer.writes & consumer.reads
+    if not shared:
+        return 1
+    distance = _LATENCY.get(producer.unit, 1) if producer.unit in _VALU or producer.is_load else 1
+    if producer.unit in _VALU:
+        if consumer.encoding == "dpp" or (shared & _SCALARS and consumer.unit in _VALU):
+            distance = max(distance, 3)
+        elif consumer.op in _LANE_READS:
+            distance = max(distance, 2)
+        elif shared & _SCALARS and consumer.unit is Unit.VMEM:
+            distance = max(distance, 6)
+    return distance

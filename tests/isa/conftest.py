@@ -1,0 +1,61 @@
+"""AITER objects from the `amd-aiter` wheel, and a writer for small programs."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asmevo.codeobject import disassemble
+from asmevo.codeobject.container import CodeObject
+from asmevo.isa.program import Program
+
+Kernels = Callable[[str], Program]
+Assembler = Callable[[str], Program]
+
+SMALL_KERNELS = ("layer_norm.co", *(
+    f"topksoftmax/topksoftmax_{rows}x{experts}x{top}.co"
+    for rows in (4, 12) for experts in (128, 256) for top in (6, 8)))
+
+
+@functools.cache
+def _wheel() -> Path:
+    distribution = importlib.metadata.distribution("amd-aiter")
+    return Path(str(distribution.locate_file("aiter_meta/hsa/gfx942")))
+
+
+@functools.cache
+def _load(name: str) -> Program:
+    return disassemble.program(CodeObject.parse((_wheel() / name).read_bytes()))
+
+
+@pytest.fixture(scope="session")
+def kernel() -> Kernels:
+    """The only kernel of an object below the wheel's ``hsa/gfx942``."""
+    return _load
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[str]:
+    """Names of all gfx942 objects."""
+    return sorted(str(p.relative_to(_wheel())) for p in _wheel().glob("**/*.co"))
+
+
+@pytest.fixture(scope="session")
+def write() -> Assembler:
+    """A program from lines of text; ``name:`` on a line of its own is a label."""
+
+    def assemble(text: str) -> Program:
+        rows: list[tuple[int, int, str]] = []
+        labels: dict[int, str] = {}
+        for line in filter(None, (part.strip() for part in text.splitlines())):
+            if line.endswith(":"):
+                labels[4 * len(rows)] = line[:-1]
+            else:
+                rows.append((4 * len(rows), 4, line))
+        return Program.from_disassembly(rows, labels)
+
+    return assemble

@@ -1,0 +1,166 @@
+"""The pull policy: what is handed out, and the code of every refusal."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.device.device import TimingSource
+from asmevo.registry.errors import PullError, PullRefusal, RegistryError
+from asmevo.registry.pull import pull
+from asmevo.registry.registry import Registry
+
+if TYPE_CHECKING:
+    from tests.registry.conftest import Scene
+
+GFX90A = 0x3F  # LLVM "User Guide for AMDGPU Backend", e_flags
+
+
+def execute(scene: Scene, statement: str) -> None:
+    with closing(sqlite3.connect(scene.registry.path / "asmevo.db")) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def refusal(scene: Scene, **arguments: object) -> PullRefusal:
+    with pytest.raises(PullError) as caught:
+        pull(scene.registry, original=scene.original.sha256, **arguments)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+    return caught.value.code
+
+
+def blob(scene: Scene, sha256: str) -> Path:
+    return scene.registry.path / "blobs" / sha256[:2] / f"{sha256}.zst"
+
+
+def test_gives_the_best_by_hash_or_file(scene: Scene, tmp_path: Path) -> None:
+    scene.commit("slow", number=1, speedup=1.1)
+    best = scene.commit("fast", number=2, speedup=1.3)
+    file = tmp_path / "layer_norm.co"
+    file.write_bytes(scene.original.data)
+    for original in (scene.original.sha256, scene.original.sha256.upper(), file, str(file)):
+        found = pull(scene.registry, original=original, kernel=scene.kernel, isa="gfx942")
+        assert found.record == best
+        assert found.data == scene.variant(2).data
+
+
+def test_modelled_needs_to_be_asked_for(scene: Scene) -> None:
+    modelled = scene.commit("m", number=1, speedup=9.0, source=TimingSource.MODELLED)
+    assert refusal(scene) is PullRefusal.MODELLED_ONLY
+    with pytest.raises(PullError, match="--allow-modelled"):
+        pull(scene.registry, original=scene.original.sha256)
+    found = pull(scene.registry, original=scene.original.sha256, allow_modelled=True)
+    assert found.record == modelled
+
+
+def test_measured_is_preferred_to_any_modelled(scene: Scene) -> None:
+    scene.commit("m", number=1, speedup=9.0, source=TimingSource.MODELLED)
+    measured = scene.commit("h", number=2, speedup=1.1)
+    for allow in (False, True):
+        found = pull(scene.registry, original=scene.original.sha256, allow_modelled=allow)
+        assert found.record == measured
+
+
+def test_nothing_there(scene: Scene) -> None:
+    assert refusal(scene) is PullRefusal.NONE
+    scene.commit("c", number=1)
+    assert refusal(scene, kernel="other") is PullRefusal.NONE
+    with pytest.raises(PullError) as caught:
+        pull(scene.registry, original="0" * 64)
+    assert caught.value.code is PullRefusal.NONE
+
+
+@pytest.mark.parametrize("given", ["", "missing.co", "a" * 63, "nul\0", "/"])
+def test_original_that_cannot_be_read(scene: Scene, given: str) -> None:
+    with pytest.raises(RegistryError, match="original") as caught:
+        pull(scene.registry, original=given)
+    assert not isinstance(caught.value, PullError)
+
+
+def test_several_kernels_must_be_told_apart(scene: Scene) -> None:
+    scene.commit("c", number=1)
+    scene.kernel = "another"
+    other = scene.commit("d", number=2)
+    assert refusal(scene) is PullRefusal.AMBIGUOUS_KERNEL
+    found = pull(scene.registry, original=scene.original.sha256, kernel="another")
+    assert found.record == other
+
+
+def test_isa_that_was_asked_for(scene: Scene) -> None:
+    scene.commit("c", number=1)
+    assert refusal(scene, isa="gfx90a") is PullRefusal.ISA_MISMATCH
+
+
+@pytest.mark.parametrize("lie", [False, True])
+def test_replacement_for_another_isa(scene: Scene, lie: bool) -> None:
+    data = bytearray(scene.variant(1).data)
+    data[48] = GFX90A
+    scene.variant = lambda number: CodeObject.parse(bytes(data))
+    assert scene.commit("c", number=1).isa == "gfx90a"
+    if lie:  # then only the bytes tell
+        execute(scene, "UPDATE code_object SET isa = 'gfx942'")
+    assert refusal(scene) is PullRefusal.ISA_MISMATCH
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "exchanged"])
+@pytest.mark.parametrize("which", ["replacement", "original"])
+def test_damaged_blob(scene: Scene, damage: str, which: str) -> None:
+    record = scene.commit("c", number=1)
+    hashes = [record.object_sha256, record.original_sha256]
+    victim, other = (blob(scene, h) for h in (hashes if which == "replacement" else hashes[::-1]))
+    if damage == "truncated":
+        victim.write_bytes(victim.read_bytes()[:-9])
+    elif damage == "missing":
+        victim.unlink()
+    else:
+        victim.write_bytes(other.read_bytes())
+    assert refusal(scene) is PullRefusal.BLOB_CORRUPT
+
+
+@pytest.mark.parametrize("statement", [
+    "DELETE FROM verdict WHERE gate = 'G0'",
+    "DELETE FROM verdict WHERE gate = 'G1'",
+    "DELETE FROM verdict WHERE gate = 'G2' AND attempt = 2",
+    "DELETE FROM verdict WHERE gate = 'G3'",
+    "DELETE FROM verdict WHERE gate = 'G4'",
+    "UPDATE verdict SET outcome = 'fail' WHERE gate = 'G2' AND attempt = 3",
+    "UPDATE verdict SET outcome = 'missing' WHERE gate = 'G4'",
+    "DELETE FROM timing",
+    "UPDATE timing SET source = 'modelled'",
+    "UPDATE replacement SET evidence_complete = 0",
+    "UPDATE replacement SET object_sha256 = original_sha256",
+    "UPDATE candidate SET kernel = 'other'",
+])
+def test_incomplete_or_contradictory_evidence(scene: Scene, statement: str) -> None:
+    scene.commit("c", number=1)
+    execute(scene, statement)
+    assert refusal(scene) is PullRefusal.EVIDENCE_INCOMPLETE
+
+
+def test_modelled_row_relabelled_as_measured(scene: Scene) -> None:
+    scene.commit("c", number=1, source=TimingSource.MODELLED)
+    execute(scene, "UPDATE replacement SET timing_source = 'measured'")
+    assert refusal(scene) is PullRefusal.EVIDENCE_INCOMPLETE
+
+
+def test_importing_pull_is_light() -> None:
+    code = ("import sys, asmevo.registry.pull; "
+            "print(sorted({'numpy', 'sqlalchemy', 'sqlmodel', 'pydantic', 'rich', 'elftools'}"
+            " & set(sys.modules)))")
+    root = str(Path(sys.modules["asmevo"].__path__[0]).parent)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          check=True, env={"PYTHONPATH": root})
+    assert done.stdout.strip() == "[]"
+
+
+def test_missing_registry(tmp_path: Path) -> None:
+    with pytest.raises(RegistryError, match="no registry at"):
+        pull(Registry(tmp_path / "none"), original="0" * 64)
+    assert not (tmp_path / "none").exists()
