@@ -9,7 +9,8 @@ from dataclasses import replace
 from asmevo.codeobject.assembly import Assembly, KernelBody
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject, Kernel
-from asmevo.codeobject.disassemble import Row, rows
+from asmevo.codeobject.disassemble import rows
+from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.interface import Interface, differences
 from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover, tail_text
@@ -120,7 +121,7 @@ def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
             for offset, size, text in rows(code, original.target)}
 
 
-def _check_code(result: CodeObject, body: KernelBody) -> list[Row]:
+def _check_code(result: CodeObject, body: KernelBody) -> tuple[Row, ...]:
     """The decoded kernel, which must have one instruction a line and end with the section."""
     listing = rows(result.code(result.kernel(body.symbol)), result.target)
     count = sum(1 for line in body.lines if line.text)

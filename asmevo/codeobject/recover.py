@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asmevo.codeobject.assembly import Assembly, KernelBody, Line
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import DESCRIPTOR_SIZE, KernelDescriptor
-from asmevo.codeobject.disassemble import Row, branch_target, labels, rows
+from asmevo.codeobject.disassemble import branch_target, labels, rows
+from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.metadata import metadata_yaml
 
@@ -194,7 +195,7 @@ def _function_size(code_object: CodeObject, symbol: str) -> int:
     return next(s.size for s in code_object.symbols if s.name == symbol and s.type == "FUNC")
 
 
-def _check_code(listing: list[Row]) -> None:
+def _check_code(listing: Sequence[Row]) -> None:
     for offset, _, text in listing:
         if match := CODE_ADDRESS.match(text):
             raise CodeObjectError(f"recovery does not handle '{match[0]}' (offset {offset:#x}): "

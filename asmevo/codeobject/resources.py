@@ -16,7 +16,7 @@ from asmevo.codeobject.descriptor import (
     KernelDescriptor,
 )
 from asmevo.codeobject.descriptor_fields import BY_NAME
-from asmevo.codeobject.disassemble import Row
+from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import RebuildError
 
 _REGISTER = re.compile(r"(?<![\w.])([vsa])(?:(\d+)|\[\d+:(\d+)\])(?![\w:])")

@@ -8,12 +8,15 @@ from functools import cached_property
 
 from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
+from asmevo.codeobject.entry import entry_registers
 from asmevo.codeobject.interface import Interface, outside_hash
 from asmevo.device.device import Device, LaunchState, LoadedKernel, Timing, WorkgroupOrder
 from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.errors import AsmEvoError
+from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
@@ -50,6 +53,15 @@ def condition(repeat: int, seed: int) -> Condition:
         state=LaunchState(poison=seed * 1009 + repeat + 1, order=_ORDERS[repeat % len(_ORDERS)]),
         output_seed=seed * 2003 + repeat,
         displacement=repeat * 37 * _PAGE,
+    )
+
+
+def findings(code: Program, descriptor: KernelDescriptor) -> tuple[Violation, ...]:
+    """Missing waits, hazards and reads of undefined registers, over all paths."""
+    return (
+        *missing_waits(code),
+        *hazards(code),
+        *defined_before_use(code, entry_registers(descriptor)),
     )
 
 
@@ -91,8 +103,9 @@ class Baseline:
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
-        """Missing waits and hazards that the original itself has; a candidate may keep them."""
-        return (*missing_waits(self.program), *hazards(self.program))
+        """What the original itself is found to do; a candidate may keep it."""
+        descriptor = self.code_object.kernel(self.kernel).descriptor
+        return findings(self.program, descriptor)
 
     @property
     def timed_dispatches(self) -> tuple[int, ...]:

@@ -11,14 +11,13 @@ from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
-from asmevo.gates.baseline import Baseline
+from asmevo.gates.baseline import Baseline, findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
+from asmevo.isa.registers import names
 from asmevo.isa.resources import register_use
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import missing_waits
 
 # Operations a candidate may use although the original does not: they read and write registers,
 # LDS or wait counters only, and cannot change mode, exec, control flow or reach memory.
@@ -74,7 +73,7 @@ class StaticGate:
         yield from self._opcodes(baseline.program, code)
         yield from _resources(kernel.descriptor, code)
         yield from _new_violations(
-            baseline.violations, (*missing_waits(code), *hazards(code)), code
+            baseline.violations, findings(code, kernel.descriptor), code
         )
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
@@ -118,8 +117,12 @@ def _new_violations(
         if allowed[violation.signature] > 0:
             allowed[violation.signature] -= 1
             continue
+        where = f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x}"
+        if violation.kind == "undefined-read":
+            yield "new-undefined-read", f"{where} reads undefined {names(violation.registers)}"
+            continue
         yield "new-" + violation.kind, (
-            f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x} depends on "
-            f"'{violation.producer_text}' at {code.offsets[violation.producer]:#x}: "
-            f"{violation.kind}, needs {violation.needed}, has {violation.found}"
+            f"{where} depends on '{violation.producer_text}' at "
+            f"{code.offsets[violation.producer]:#x}: {violation.kind}, needs {violation.needed}, "
+            f"has {violation.found}"
         )

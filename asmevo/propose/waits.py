@@ -80,43 +80,50 @@ def _first_consumers(
     program, cfg = preview.program, preview.cfg
     planned: dict[int, _Bounds] = {}
     placed: dict[tuple[str, int], int] = {}
-    # The youngest producer waited for, per counter and block.
-    covered: dict[tuple[str, int], tuple[int, int]] = {}
+    covered = _Covered(cfg)
     for violation in sorted(missing, key=lambda v: (v.consumer, v.needed)):
         counter, consumer = _counter(violation), violation.consumer
         needed, block = max(violation.needed, 0), cfg.block_of[consumer]
-        key = counter, block
-        if key not in covered:
-            covered[key] = _inherited(cfg, counter, block, covered)
+        # SMEM returns in any order: only a wait for zero covers it.
+        ordered = program.instructions[violation.producer].unit is not Unit.SMEM
         age = _age(violation.producer, consumer)
-        # SMEM returns in any order: waiting for one does not cover another.
-        if age <= covered[key] and program.instructions[violation.producer].unit is not Unit.SMEM:
+        if age <= covered.youngest(counter, ordered, block):
             continue
-        at = placed.get(key)
-        if at is not None and consumer - at <= span:
-            between = _issued(program.instructions[at:consumer], counter)
-            if needed >= between and violation.producer not in range(at, consumer):
-                _tighten(planned[at], counter, needed - between)
-                covered[key] = max(covered[key], age)
-                continue
-        if planned.get(consumer, {}).get(counter, LIMITS[counter] + 1) > needed:
-            _tighten(planned.setdefault(consumer, {}), counter, needed)
-            placed[key] = consumer
-        covered[key] = max(covered[key], age)
+        at = placed.get((counter, block), -1)
+        between = _issued(program.instructions[at:consumer], counter)
+        if (at >= 0 and consumer - at <= span and needed >= between
+                and violation.producer not in range(at, consumer)):
+            needed -= between
+        else:
+            at = consumer
+            placed[counter, block] = at
+        _tighten(planned.setdefault(at, {}), counter, needed)
+        if needed == 0:
+            covered.add(counter, False, block, (1, at - 1))
+            age = max(age, (1, at - 1))
+        covered.add(counter, True, block, age)
     return iter(sorted(planned.items()))
 
 
-def _inherited(
-    cfg: Cfg, counter: str, block: int, covered: dict[tuple[str, int], tuple[int, int]],
-) -> tuple[int, int]:
-    """What a block can count on from the one before it, where there is exactly one."""
-    previous = cfg.blocks[block].predecessors
-    while len(previous) == 1 and previous[0] < block:
-        if (counter, previous[0]) in covered:
-            return covered[counter, previous[0]]
-        block = previous[0]
-        previous = cfg.blocks[block].predecessors
-    return _NOTHING
+class _Covered:
+    """The youngest producer whose result planned waits make sure of, per counter and block."""
+
+    def __init__(self, cfg: Cfg) -> None:
+        self._cfg = cfg
+        self._youngest: dict[tuple[str, bool, int], tuple[int, int]] = {}
+
+    def youngest(self, counter: str, ordered: bool, block: int) -> tuple[int, int]:
+        """What a block can count on, from the blocks before it where each is the only one."""
+        while (counter, ordered, block) not in self._youngest:
+            previous = self._cfg.blocks[block].predecessors
+            if len(previous) != 1 or previous[0] >= block:
+                return _NOTHING
+            block = previous[0]
+        return self._youngest[counter, ordered, block]
+
+    def add(self, counter: str, ordered: bool, block: int, age: tuple[int, int]) -> None:
+        known = self.youngest(counter, ordered, block)
+        self._youngest[counter, ordered, block] = max(known, age)
 
 
 # Older than every producer.

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
         RunRecord,
     )
 
-SHORT = 12
+SHORT = 10
 """Hexadecimal digits shown of a hash."""
 
+_NUMBERS = ("speedup", "median us", "samples")
+_FOLDED = ("kernel", "device", "reason")
 _STATUS_STYLES = {"committed": "bold green", "verified": "green", "error": "yellow"}
 
 
@@ -54,7 +56,7 @@ def replacement_table(records: Sequence[ReplacementRecord], *, plain: bool) -> T
         table.add_row(
             r.original_sha256[:SHORT], Text(printable(r.kernel)), r.object_sha256[:SHORT],
             f"{r.speedup:.4f}x", Text(r.timing_source), Text(printable(r.device)),
-            f"{r.created:%Y-%m-%d %H:%M}")
+            f"{r.created:%Y-%m-%d}")
     return table
 
 
@@ -127,6 +129,6 @@ def _label(candidate: CandidateRecord, speedup: float | None, own: set[str]) -> 
 def _table(*columns: str, plain: bool) -> Table:
     table = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold",
-                         justify="right" if column in ("speedup", "median us") else "left")
+        table.add_column(column, overflow="fold", no_wrap=column not in _FOLDED,
+                         justify="right" if column in _NUMBERS else "left")
     return table

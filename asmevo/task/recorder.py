@@ -35,6 +35,7 @@ class Recorder:
         self._log: TextIO = (folder / "attempts.jsonl").open("w", encoding="utf-8")
         self._candidates: dict[int, str] = {}
         self._count = 0
+        self._baseline_stored = False
 
     def close(self) -> None:
         self._log.close()
@@ -44,6 +45,11 @@ class Recorder:
 
     def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
         self._count += 1
+        if attempt.timings and not self._baseline_stored:
+            self._registry.record_baseline(
+                self._run_id, self._original, [self._stored(old) for old, _ in attempt.timings]
+            )
+            self._baseline_stored = True
         proposal = attempt.proposal
         record = CandidateRecord(
             id=f"{self._run_id}-{self._count:05d}",
