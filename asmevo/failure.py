@@ -14,7 +14,7 @@ from asmevo.errors import AsmEvoError
 def explain(error: BaseException, *, composing: bool = False) -> str | None:
     """The sentence, or ``None`` for what is a defect of AsmEvo and deserves its traceback.
 
-    While the configuration is being composed (``composing``), every error is one of the configuration.
+    While the configuration is being composed (``composing``), every error comes from it.
     """
     if isinstance(error, AsmEvoError):
         return str(error)
@@ -33,7 +33,8 @@ def _missing_option(error: MissingConfigException) -> str:
     options = [o for o in error.options or () if o != "schema"]
     if not group:
         return _first_line(error)
-    return f"there is no {group}={option}{_nearest(option, options)} ({group}: {', '.join(options)})"
+    near = _nearest(option, options)
+    return f"there is no {group}={option}{near} ({group}: {', '.join(options)})"
 
 
 def _composition(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target, disassembler_version, rows
-from asmevo.codeobject.errors import AssemblerError
+from asmevo.codeobject.errors import AssemblerError, CodeObjectError
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.toolchain import Toolchain
 
@@ -101,9 +101,12 @@ def _not_reencoded(code_object: CodeObject, data: bytes) -> frozenset[int]:
 
     Branches are left out: theirs differ when an instruction between them and their target does.
     """
-    rebuilt = CodeObject.parse(data)
     kernel = code_object.kernel()
-    before, after = code_object.code(kernel), rebuilt.code(rebuilt.kernel(kernel.symbol))
+    try:
+        rebuilt = CodeObject.parse(data)
+        before, after = code_object.code(kernel), rebuilt.code(rebuilt.kernel(kernel.symbol))
+    except CodeObjectError:
+        return frozenset()
     old, new = rows(before, code_object.target), rows(after, code_object.target)
     if len(old) != len(new):
         return frozenset()

@@ -7,7 +7,7 @@ inserts, except where hand-written production kernels rely on less).
 
 Not checked, on purpose: VALU writes VCC or an SGPR mask -> carry-in or ``v_cndmask`` selector (the
 ISA asks for none); f32 matrix result -> XDL SrcC overlap (the sources disagree); matrix result
-overwritten by another matrix operation or by a load.
+overwritten by another matrix operation.
 """
 
 from __future__ import annotations
@@ -162,6 +162,10 @@ def _is_dot(i: Instruction) -> bool:
     return i.op.startswith("v_dot")
 
 
+def _dot_ab(i: Instruction) -> int:
+    return _union(i.operands[1:3]) & _VECTOR
+
+
 def _vskip_write(i: Instruction) -> int:
     if i.op == "s_setvskip":
         return MODE_MASK
@@ -219,8 +223,12 @@ def _memory_reads(i: Instruction) -> int:
     return i.reads & _VECTOR if i.unit in _MEMORY else 0
 
 
+def _memory_touches(i: Instruction) -> int:
+    return (i.reads | i.writes) & _VECTOR if i.unit in _MEMORY else 0
+
+
 def _ab_valu_memory(i: Instruction) -> int:
-    return _ab_or_valu(i) | _memory_reads(i)
+    return _ab_or_valu(i) | _memory_touches(i)
 
 
 _F64_4, _F64_16 = MatrixClass.F64_4X4, MatrixClass.F64_16X16
@@ -253,8 +261,8 @@ RULES: tuple[Rule, ...] = (
          lambda i: i.writes & ALL_VGPR_MASK if _is_valu(i) else 0, 2),
     Rule("vskip", _vskip_write,
          lambda i: MODE_MASK if i.unit in _VALU or i.unit in _MEMORY else 0, 2),
-    Rule("dot-valu", lambda i: i.writes if _is_dot(i) else 0,
-         lambda i: 0 if _is_dot(i) else _valu_touches(i), 3),
+    Rule("dot-result", lambda i: i.writes if _is_dot(i) else 0,
+         lambda i: _dot_ab(i) if _is_dot(i) else _valu_touches(i) | _memory_reads(i), 3),
     Rule("valu-mfma", _valu_writes(_VECTOR),
          lambda i: i.reads & _VECTOR if i.unit is Unit.MFMA else 0, 2),
     Rule("xdl-c", _result(MatrixClass.XDL), _matrix_c, _by_passes(3, 5, 9, 17)),
@@ -266,16 +274,16 @@ RULES: tuple[Rule, ...] = (
     Rule("f32-result", _result(MatrixClass.F32), _ab_valu_memory, _by_passes(4, 6, 10, 18)),
     Rule("f64-4x4-c", _result(_F64_4), _matrix_c, 4),
     Rule("f64-4x4-result", _result(_F64_4), _ab_or_valu, 6),
-    Rule("f64-4x4-memory", _result(_F64_4), _memory_reads, 9),
+    Rule("f64-4x4-memory", _result(_F64_4), _memory_touches, 9),
     Rule("f64-16x16-c", _result(_F64_16), _matrix_c, 9),
     Rule("f64-16x16-result", _result(_F64_16), _ab_or_valu, 11),
-    Rule("f64-16x16-memory", _result(_F64_16), _memory_reads, 18),
+    Rule("f64-16x16-memory", _result(_F64_16), _memory_touches, 18),
     Rule("f64-mfma-fma", lambda i: EXEC_MASK if i.op.startswith("v_mfma_f64_") else 0,
          lambda i: EXEC_MASK if i.op == "v_fma_f64" else 0, 2),
 )
 
 # A result fed to SrcC of the same registers is forwarded: wait states by passes of the producer.
-FORWARDED_C = {"xdl-c": {2: 2, 4: 0, 8: 0, 16: 0}, "f32-c": {2: 0, 4: 0, 8: 0, 16: 0},
+FORWARDED_C = {"xdl-c": {2: 2, 4: 0, 8: 0, 16: 0}, "f32-c": {2: 2, 4: 0, 8: 0, 16: 0},
                "f64-16x16-c": {8: 0}}
 
 

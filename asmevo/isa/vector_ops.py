@@ -69,7 +69,7 @@ _DOT = """
 # Some bits of the destination keep their value.
 _HALF_TWO_SOURCES = "v_cvt_pk_fp8_f32 v_cvt_pk_bf8_f32 v_cvt_sr_fp8_f32 v_cvt_sr_bf8_f32"
 _HALF_THREE_SOURCES = """
-    v_mad_f16 v_mad_u16 v_mad_i16 v_fma_f16 v_div_fixup_f16 
+    v_mad_f16 v_mad_u16 v_mad_i16 v_fma_f16 v_div_fixup_f16
     v_fma_mixlo_f16 v_fma_mixhi_f16 v_cvt_pk_u8_f32"""
 
 _MFMA = """

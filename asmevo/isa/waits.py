@@ -71,8 +71,9 @@ def missing_waits(program: Program) -> tuple[Violation, ...]:
 def loosest_wait(program: Program, index: int) -> WaitCount:
     """The loosest bounds the ``s_waitcnt`` at ``index`` may have without a new violation.
 
-    A counter is ``None`` where no wait is needed; both may be relaxed at once. EXPCNT stays as
-    written. Raises ValueError when ``index`` is not an ``s_waitcnt``, and ControlFlowError.
+    A counter is ``None`` where no wait is needed. The other waits are taken as they stand, so after
+    relaxing one, ask again for the next. EXPCNT stays as written. Raises ValueError when ``index``
+    is not an ``s_waitcnt``, and ControlFlowError.
     """
     wait = program.instructions[index].wait
     if wait is None:
@@ -180,9 +181,7 @@ class _Analysis:
             if kinds:
                 access = _Access(
                     index, 1 << len(self.accesses), kinds,
-                    self.facts[index].writes if instruction.accesses_memory
-                    or instruction.unit is Unit.LDS else 0,
-                    _publishes(instruction),
+                    self.facts[index].writes, _publishes(instruction),
                     bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
                 self.accesses.append(access)
                 self.access_at[index] = access

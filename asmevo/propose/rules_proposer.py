@@ -88,15 +88,19 @@ class RulesProposer:
         sequences = [everything]
         sequences += [everything[:k] + everything[k + 1:] for k in range(len(everything))]
         sequences += [everything[:k] for k in range(len(everything) - 1, 1, -1)]
+        # Nor is an assumption made again that a gate has refuted.
+        refuted = {failure.rule for failure in context.evidence.failures}
         empty = _Combination(context, context.preview, ())
         done: dict[bool, dict[tuple[Rule, ...], _Combination]] = {
-            careful: {(): empty} for careful in (False, True)}
+            careful: {(): empty} for careful in (True, False)}
         for sequence in dict.fromkeys(sequences):
             for careful, known in done.items():
                 for length in range(1, len(sequence) + 1):
                     rules = sequence[:length]
                     if rules not in known:
-                        known[rules] = known[rules[:-1]].then(rules[-1], careful)
+                        rule = rules[-1]
+                        known[rules] = known[rules[:-1]].then(
+                            rule, careful or rule.name in refuted)
                 if len(known[sequence].used) > 1:
                     yield known[sequence].proposal()
 

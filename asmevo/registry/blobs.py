@@ -52,7 +52,7 @@ class BlobStore:
                 f"a blob of {len(data)} bytes exceeds the limit of {self._max_bytes} bytes")
         sha256 = hashlib.sha256(data).hexdigest()
         path = self.path(sha256)
-        if path.exists() and self._is_intact(sha256):
+        if self._is_intact(sha256):
             return sha256
         compressed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
         try:

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from asmevo.codeobject.assembly import Edit
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.blobs import is_sha256
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import CandidateRow, TimingRow, VerdictRow, now
 from asmevo.registry.records import CandidateRecord, CandidateStatus
@@ -38,6 +39,9 @@ def add_candidate(session: Session, record: CandidateRecord) -> None:
 def timing_row(timing: Timing, run_id: str, *, candidate_id: str | None = None,
                original_sha256: str | None = None) -> TimingRow:
     """The row of a timing of a candidate or of the original."""
+    if not is_sha256(timing.dispatch):
+        raise RegistryError(f"a timing names its dispatch '{timing.dispatch}' instead of giving the "
+                            "dispatch's SHA-256")
     samples = [float(sample) for sample in timing.samples_us]
     if not samples or not all(math.isfinite(s) and s > 0 for s in samples):
         raise RegistryError(f"a timing of dispatch {timing.dispatch} has no samples, or one that "

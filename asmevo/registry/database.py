@@ -113,6 +113,8 @@ class Database:
             raise RegistryError(self._reason(error.orig)) from error
         except sqlite3.Error as error:
             raise RegistryError(self._reason(error)) from error
+        except OSError as error:
+            raise cannot("open registry database", self.file, error) from error
         except (SQLAlchemyError, ValueError, OverflowError, RecursionError) as error:
             # What a column cannot hold (a lone surrogate, an integer beyond 64 bits), or what a
             # tampered one should not (broken JSON, no date, an unknown status).

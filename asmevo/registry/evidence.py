@@ -29,6 +29,8 @@ def missing_evidence(candidate: CandidateRecord) -> str | None:
             return f"gate {gate} has {passes[gate]} of {required} passes"
     if candidate.object_sha256 is None:
         return "no object was built"
+    if candidate.object_sha256 == candidate.original_sha256:
+        return "it is the original itself"
     if not candidate.timings:
         return "no timing is recorded"
     if len({t.device for t in candidate.timings}) > 1:

@@ -87,7 +87,7 @@ def _allowed(found: tuple[ReplacementRecord, ...], sha256: str, kernel: str | No
 
 
 def _check_isa(registry: Registry, record: ReplacementRecord, isa: str | None) -> None:
-    original = registry.object(record.original_sha256)
+    original = registry.code_object(record.original_sha256)
     built_for = record.isa if original is None else original.isa
     for wanted in (isa, built_for):
         if wanted is not None and wanted != record.isa:

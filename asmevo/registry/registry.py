@@ -51,7 +51,7 @@ from asmevo.registry.rows import (
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
-    from asmevo.device.device import Timing
+    from asmevo.device.device import Timing, TimingSource
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue
 
@@ -128,7 +128,10 @@ class Registry:
         return assembly_sha256
 
     def record_dispatches(self, dispatches: Sequence[Dispatch]) -> tuple[str, ...]:
-        """Store dispatches; returns their SHA-256. Labels of a known one are updated."""
+        """Store dispatches; returns their SHA-256.
+
+        The labels (name, held out) of a dispatch that is known already are updated.
+        """
         from asmevo.registry.content import store_dispatch
 
         rows = [
@@ -136,6 +139,7 @@ class Registry:
                         content_sha256=store_dispatch(d, self._blobs))
             for d in dispatches
         ]
+        hashes = tuple(row.sha256 for row in rows)
         with self._database.write() as session:
             for row in rows:
                 known = session.get(DispatchRow, row.sha256)
@@ -144,10 +148,10 @@ class Registry:
                 else:
                     known.name, known.held_out = row.name, row.held_out
                     known.content_sha256 = row.content_sha256
-        return tuple(d.sha256 for d in dispatches)
+        return hashes
 
     def start_run(self, *, task: str, config: str, seed: int, toolchain: Mapping[str, JsonValue],
-                  device: str, device_source: Source) -> str:
+                  device: str, device_source: TimingSource | Source) -> str:
         """Record that a task starts; returns the id of the run. ``config`` is stored as a blob."""
         started = now()
         run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
@@ -168,7 +172,11 @@ class Registry:
 
     def record_baseline(self, run_id: str, original_sha256: str,
                         timings: Sequence[Timing]) -> None:
-        """Record timings of the original, taken in a run. Their dispatches must be stored."""
+        """Record timings of the original, taken in a run.
+
+        Here and in `record_candidate` a timing names its dispatch, which must be stored, by its
+        SHA-256.
+        """
         from asmevo.registry.candidates import timing_row
 
         with self._database.write() as session:
@@ -236,7 +244,7 @@ class Registry:
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def object(self, sha256: str) -> ObjectRecord | None:
+    def code_object(self, sha256: str) -> ObjectRecord | None:
         """What is known of a code object."""
         with self._database.read() as session:
             row = session.get(CodeObjectRow, sha256)

@@ -48,7 +48,6 @@ class Progress:
         self._best = 1.0
         self._counts: dict[str, dict[str, int]] = {}
         self._last = ""
-        self._live: Live | None = None
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -67,7 +66,9 @@ class Progress:
         if node is not None:
             self._best = node.speedup
         last = verdicts[-1]
-        self._last = f"{attempt.proposal.rule}: {last.gate.value} {last.outcome.value}, {last.reason}"
+        self._last = (
+            f"{attempt.proposal.rule}: {last.gate.value} {last.outcome.value}, {last.reason}"
+        )
 
     def _render(self) -> Group:
         elapsed = time.monotonic() - self._started

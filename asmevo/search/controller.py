@@ -11,6 +11,7 @@ from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.search.attempt import Attempt, Report
 from asmevo.search.budget import Budget
 from asmevo.search.executor import Executor
+from asmevo.search.interrupt import uninterrupted
 from asmevo.search.lineage import Lineage, Node
 from asmevo.search.memory import Memory
 from asmevo.search.planner import Planner
@@ -89,7 +90,8 @@ class Controller:
             self.tally.faults += 1
             self.budget.used += 1
         for attempt in report.attempts:
-            self._judge(attempt)
+            with uninterrupted():
+                self._judge(attempt)
         if report.exhausted:
             self.memory.mark_dry(report.assignment.base.number, report.assignment.directions)
 

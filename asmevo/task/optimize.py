@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
@@ -17,6 +16,7 @@ from asmevo.report.result import Result, Status, write_atomically
 from asmevo.report.terminal import Progress
 from asmevo.search.attempt import Attempt
 from asmevo.search.controller import Controller, Tally
+from asmevo.search.interrupt import uninterrupted
 from asmevo.search.lineage import Lineage, Node
 from asmevo.task.recorder import Recorder
 from asmevo.task.session import Session
@@ -83,7 +83,7 @@ class Optimize:
         except KeyboardInterrupt:
             status = RunStatus.INTERRUPTED
         finally:
-            with contextlib.suppress(KeyboardInterrupt):
+            with uninterrupted():
                 executor.close()
                 recorder.close()
                 registry.finish_run(run_id, status)

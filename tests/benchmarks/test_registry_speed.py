@@ -79,7 +79,7 @@ def test_get(benchmark: Any, registry: Registry) -> None:
     registry.record_original(stored, "benchmark")
 
     def get() -> bytes:
-        assert registry.object(stored.sha256) is not None
+        assert registry.code_object(stored.sha256) is not None
         return registry.load_object(stored.sha256)
 
     assert benchmark(get) == stored.data
@@ -92,7 +92,7 @@ def test_list(benchmark: Any, registry: Registry) -> None:
 def test_open(benchmark: Any, registry: Registry) -> None:
     def open_and_read(path: Path) -> None:
         fresh = Registry(path)
-        fresh.object("0" * 64)
+        fresh.code_object("0" * 64)
         fresh.close()
 
     benchmark(open_and_read, registry.path)

@@ -1,9 +1,10 @@
-"""LLVM in this process; the assembler is the reference for what it prints."""
+"""LLVM's disassembler; the assembler is the reference for what it prints."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import io
+import os
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,9 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asmevo.codeobject import disassemble
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target, labels, program, rows
+from asmevo.codeobject.disassembler import Disassembler, Row, shared
 from asmevo.codeobject.errors import CodeObjectError, ToolchainError
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
@@ -24,7 +25,7 @@ GFX942 = Target("gfx942")
 @pytest.mark.parametrize("text", [
     "s_and_b32 s1, s1, 0xffff",
     "v_add_f32_e32 v0, v1, v2",
-    "v_add_f32_dpp v0, v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:0",
+    "v_add_f32_dpp v0, v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1",
     "v_cvt_f32_f16_sdwa v0, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1",
     "buffer_load_dwordx4 v[0:3], v4, s[8:11], 0 offen offset:16 sc0 nt",
     "v_mfma_f32_32x32x8_f16 a[0:15], v[0:1], v[2:3], a[0:15]",
@@ -36,7 +37,7 @@ def test_text_assembles_to_what_it_came_from(toolchain: Toolchain, text: str) ->
     section = ELFFile(io.BytesIO(data)).get_section_by_name(".text")
     assert section is not None
     code = section.data()
-    assert rows(code, GFX942) == [(0, len(code), text)]
+    assert rows(code, GFX942) == ((0, len(code), text),)
 
 
 @given(st.binary(max_size=64))
@@ -53,14 +54,14 @@ def test_rows_cover_any_bytes_without_gaps(code: bytes) -> None:
 
 
 @pytest.mark.parametrize(("code", "expected"), [
-    ("ffffffff", [(0, 4, ".long 0xffffffff")]),
-    ("000081bf0102", [(0, 4, "s_endpgm"), (4, 2, ".byte 0x01, 0x02")]),
-    ("01ff0186", [(0, 4, ".long 0x8601ff01")]),
+    ("ffffffff", ((0, 4, ".long 0xffffffff"),)),
+    ("000081bf0102", ((0, 4, "s_endpgm"), (4, 2, ".byte 0x01, 0x02"))),
+    ("01ff0186", ((0, 4, ".long 0x8601ff01"),)),
     # LLVM decodes it, with the remark that the 64-bit source is not aligned.
-    ("01ff8186ffff0000", [(0, 4, ".long 0x8681ff01"),
-                          (4, 4, "v_cndmask_b32_e32 v0, v255, v127, vcc")]),
+    ("01ff8186ffff0000", ((0, 4, ".long 0x8681ff01"),
+                          (4, 4, "v_cndmask_b32_e32 v0, v255, v127, vcc"))),
 ])
-def test_undecodable_words_become_data(code: str, expected: list[tuple[int, int, str]]) -> None:
+def test_undecodable_words_become_data(code: str, expected: tuple[Row, ...]) -> None:
     assert rows(bytes.fromhex(code), GFX942) == expected
 
 
@@ -110,13 +111,68 @@ def test_unknown_kernel(layer_norm: CodeObject) -> None:
         program(layer_norm, "nope")
 
 
+# Words of no instruction on which LLVM 22 dereferences null (found by flipping bits of AITER code).
+CRASHES = ["fa7475eb335e01ff", "7808ffd14bff0500", "f994960a1c1781f7", "ff337cd0c0300000"]
+
+
+@pytest.mark.parametrize("word", CRASHES)
+def test_crash_of_llvm_costs_one_word(word: str) -> None:
+    code = bytes.fromhex("000080bf" + word + "000081bf")
+    listing = rows(code, GFX942)
+    assert listing[0] == (0, 4, "s_nop 0")
+    assert listing[1] == (4, 4, f".long 0x{int.from_bytes(code[4:8], 'little'):08x}")
+    assert listing[-1] == (12, 4, "s_endpgm")
+
+
+def test_code_that_only_crashes_is_refused() -> None:
+    with pytest.raises(CodeObjectError, match="LLVM crashes on more than 64 words"):
+        rows(bytes.fromhex(CRASHES[0]) * 100, GFX942)
+
+
+def test_processor_without_disassembler() -> None:
+    with pytest.raises(ToolchainError, match="LLVM cannot disassemble for 'gfx940'"):
+        rows(b"\0" * 4, Target("gfx940"))
+    assert rows(bytes.fromhex("000081bf"), GFX942) == ((0, 4, "s_endpgm"),)
+
+
+def test_absurd_size_is_refused() -> None:
+    with pytest.raises(CodeObjectError, match="more than any kernel"):
+        Disassembler().rows("gfx942", bytes((16 << 20) + 4))
+
+
+def test_killed_child_is_replaced() -> None:
+    disassembler = Disassembler()
+    code = bytes.fromhex("000081bf")
+    expected = disassembler.rows("gfx942", code)
+    child = disassembler._child
+    assert child is not None
+    child._process.kill()
+    child._process.wait()
+    with pytest.raises(ToolchainError):
+        disassembler.rows("gfx942", code)
+    assert disassembler.rows("gfx942", code) == expected
+    disassembler.close()
+
+
+def test_forked_process_gets_its_own_child() -> None:
+    before = shared()
+    before.version()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, b"other" if shared() is not before else b"same")
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    assert os.read(reader, 16) == b"other"
+    os.close(reader)
+    assert shared() is before
+
+
 def test_missing_llvm_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> importlib.metadata.Distribution:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    disassemble._library.cache_clear()
     monkeypatch.setattr(importlib.metadata, "distribution", missing)
     with pytest.raises(ToolchainError, match=r"pip install rocm-llvm-python"):
-        disassemble._library()
-    monkeypatch.undo()
-    disassemble._library.cache_clear()
+        Disassembler().rows("gfx942", b"abcd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from typing import Any
 
@@ -106,10 +107,8 @@ def test_hostile_note_refused(note: bytes, message: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_random_notes_never_escape(note: bytes) -> None:
-    try:
-        decode_metadata(note)
-    except CodeObjectError as error:
-        assert str(error)
+    with contextlib.suppress(CodeObjectError):
+        assert isinstance(decode_metadata(note), dict)
 
 
 @pytest.mark.parametrize("key", ["", "0", "1.5", "nan", "true", "a b"])

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.commit import CommitGate
-from asmevo.gates.latency import LatencyGate, SettingError, geometric_mean
+from asmevo.gates.harness import from_settings
+from asmevo.gates.latency import SettingError, geometric_mean
 from asmevo.gates.verdict import Outcome
+
+SETTINGS: dict[str, Any] = {
+    "epsilon": 0.002, "k": 0.85, "s_floor": 1.0, "dispatch_floor": 0.98, "repeats": 3,
+    "samples": 20, "warmup": 5, "cosine": 0.9999, "max_abs": 1e-3,
+}
 
 
 def timing(*samples: float) -> Timing:
@@ -73,11 +81,10 @@ def test_threshold_is_the_specified_one(s: float, best: float, eps: float, k: fl
 @pytest.mark.parametrize("name", ["epsilon", "k", "s_floor", "dispatch_floor"])
 def test_negative_settings_are_refused(name: str) -> None:
     with pytest.raises(SettingError, match=name):
-        CommitGate(**{name: -0.1})
+        from_settings(**{**SETTINGS, name: -0.1})
 
 
-def test_latency_settings() -> None:
+@pytest.mark.parametrize("change", [{"samples": 0}, {"warmup": -1}, {"repeats": 2}])
+def test_settings_that_prove_nothing_are_refused(change: dict[str, int]) -> None:
     with pytest.raises(SettingError):
-        LatencyGate(samples=0)
-    with pytest.raises(SettingError):
-        LatencyGate(warmup=-1)
+        from_settings(**{**SETTINGS, **change})

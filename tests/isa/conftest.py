@@ -59,3 +59,9 @@ def write() -> Assembler:
         return Program.from_disassembly(rows, labels)
 
     return assemble
+
+
+@pytest.fixture(scope="session")
+def small_kernels() -> list[Program]:
+    """Layer norm and every top-k softmax."""
+    return [_load(name) for name in SMALL_KERNELS]

@@ -8,7 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,24 @@ def command(*arguments: object, folder: Path) -> list[str]:
             str(folder)]
 
 
-def run(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_process(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(command(*arguments, folder=folder), capture_output=True, text=True,
                           check=False, env=ENVIRONMENT, timeout=60)
     assert "Traceback" not in done.stderr
     return done
+
+
+def run(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which saves half a second each time."""
+    words = [*map(str, arguments), "--registry", str(folder)]
+    status: str | int | None
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            status = main(words)
+        except SystemExit as end:  # argparse's way to end
+            status = end.code
+    assert isinstance(status, int)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def document(*arguments: object, folder: Path, status: int = 0) -> dict[str, Any]:
@@ -69,7 +83,7 @@ def check_replacement(entry: dict[str, Any]) -> None:
 def test_list(scene: Scene) -> None:
     scene.commit("m", number=1, speedup=1.5, source=TimingSource.MODELLED)
     record = scene.commit("h", number=2, speedup=1.25)
-    done = run("list", folder=scene.registry.path)
+    done = run_process("list", folder=scene.registry.path)
     assert (done.returncode, done.stderr) == (0, "")
     header, measured, modelled = done.stdout.splitlines()
     assert header.split() == ["original", "kernel", "replacement", "speedup", "provenance",
@@ -157,7 +171,7 @@ def test_pull(scene: Scene, tmp_path: Path) -> None:
     original.write_bytes(scene.original.data)
     output.parent.mkdir()
     for given in (original, scene.original.sha256, scene.original.sha256[:12]):
-        done = run("pull", "--original", given, "-o", output, folder=scene.registry.path)
+        done = run_process("pull", "--original", given, "-o", output, folder=scene.registry.path)
         assert (done.returncode, done.stderr) == (0, "")
         assert "1.2500x measured on device-measured" in done.stdout
         assert output.read_bytes() == scene.variant(1).data
@@ -208,7 +222,7 @@ def test_pull_of_nothing(scene: Scene, tmp_path: Path) -> None:
     ("list",), ("log",), ("show", "abcdef"), ("pull", "--original", "0" * 64, "-o", "x"),
 ])
 def test_missing_registry(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    done = run(*arguments, folder=tmp_path / "none")
+    done = run_process(*arguments, folder=tmp_path / "none")
     assert done.returncode == 2
     assert done.stderr == f"asmevo-registry: no registry at {tmp_path / 'none'}\n"
     assert done.stdout == ""
@@ -222,17 +236,10 @@ def test_missing_registry(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (("pull", "--original", "0" * 64), 2), (("pull",), 2), (("frobnicate",), 2), ((), 2),
     (("list", "--bogus"), 2),
 ])
-def test_bad_input(scene: Scene, capsys: pytest.CaptureFixture[str],
-                   arguments: tuple[str, ...], status: int) -> None:
-    try:
-        returned = main([*arguments, "--registry", str(scene.registry.path)])
-    except SystemExit as error:  # argparse's way to end
-        assert isinstance(error.code, int)
-        returned = error.code
-    assert returned == status
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err
+def test_bad_input(scene: Scene, arguments: tuple[str, ...], status: int) -> None:
+    done = run(*arguments, folder=scene.registry.path)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr
 
 
 def test_output_folder_is_missing(scene: Scene, tmp_path: Path) -> None:

@@ -130,6 +130,18 @@ def test_read_only_folder(scene: Scene, open_path: Path,
     assert names(folder) == before
 
 
+def test_unreadable_folder(open_path: Path,
+                           as_user: Callable[[], AbstractContextManager[None]]) -> None:
+    (open_path / "secret" / "r").mkdir(parents=True)
+    (open_path / "secret").chmod(0)
+    registry = Registry(open_path / "secret" / "r")
+    with as_user():
+        for action in (registry.runs, registry.check_writable, lambda: start(registry)):
+            with pytest.raises(RegistryError, match="permission denied"):
+                action()
+    (open_path / "secret").chmod(0o700)
+
+
 def test_locked_database(registry: Registry) -> None:
     start(registry)
     hasty = Registry(registry.path, busy_timeout_s=0.05)

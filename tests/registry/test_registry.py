@@ -49,14 +49,14 @@ def test_original(registry: Registry, original: CodeObject) -> None:
     sha256 = registry.record_original(original, "wheel")
     assert registry.record_original(original, "again") == sha256 == original.sha256
     assert registry.load_object(sha256) == original.data
-    record = registry.object(sha256)
+    record = registry.code_object(sha256)
     assert record is not None
     assert (record.isa, record.size, record.source) == ("gfx942", len(original.data), "wheel")
     assert record.kernels == tuple(k.symbol for k in original.kernels)
     assert recent(record.created)
     assert registry.find_objects(sha256[:8].upper()) == (record,)
     assert registry.find_objects("%") == ()
-    assert registry.object("0" * 64) is None
+    assert registry.code_object("0" * 64) is None
 
 
 def test_recovered(scene: Scene) -> None:
@@ -198,6 +198,7 @@ def test_refused_candidates_leave_nothing(scene: Scene) -> None:
         (replace(good, id="x", timings=(replace(timing, dispatch="0" * 64),)), "FOREIGN KEY"),
         (replace(good, id="x", timings=(replace(timing, samples_us=(math.nan,)),)), "positive"),
         (replace(good, id="x", timings=(replace(timing, samples_us=()),)), "no samples"),
+        (replace(good, id="x", timings=(replace(timing, dispatch="m4"),)), "SHA-256"),
         (replace(good, id="x", status=CandidateStatus.COMMITTED), "commit_replacement only"),
         (replace(good, id="x", rule="\ud800"), "refuses the record"),
         (replace(good, id="x", worker=1 << 70), "refuses the record"),
@@ -206,7 +207,7 @@ def test_refused_candidates_leave_nothing(scene: Scene) -> None:
             scene.registry.record_candidate(bad, assembly="t", built=scene.variant(7))
         assert "\n" not in str(caught.value)
     assert [count(scene.registry, t) for t in ("candidate", "verdict", "timing")] == [1, 7, 1]
-    assert scene.registry.object(scene.variant(7).sha256) is None
+    assert scene.registry.code_object(scene.variant(7).sha256) is None
 
 
 def test_commit(scene: Scene) -> None:
@@ -253,10 +254,11 @@ def test_commit_refuses(scene: Scene) -> None:
                               built=scene.variant(1))
     registry.record_candidate(replace(good, id="untimed", timings=()), built=scene.variant(1))
     registry.record_candidate(replace(good, id="unbuilt"))
+    registry.record_candidate(replace(good, id="same"), built=scene.original)
     registry.record_candidate(replace(good, id="devices", timings=two), built=scene.variant(1))
     for name, reason in (("rejected", "status is rejected"), ("untimed", "no timing"),
-                         ("unbuilt", "no object"), ("devices", "different devices"),
-                         ("nobody", "no candidate 'nobody'")):
+                         ("unbuilt", "no object"), ("same", "the original itself"),
+                         ("devices", "different devices"), ("nobody", "no candidate 'nobody'")):
         with pytest.raises(RegistryError, match=reason):
             registry.commit_replacement(name, 1.5)
     for speedup in (math.nan, math.inf, 0.0, -1.0):
@@ -313,5 +315,5 @@ def test_instances_can_be_sent_to_workers(scene: Scene, original: CodeObject,
     copy: Registry = pickle.loads(pickle.dumps(scene.registry))
     assert copy.load_object(original.sha256) == original.data
     copy.record_original(variant(1), "copy")
-    assert scene.registry.object(variant(1).sha256) is not None
+    assert scene.registry.code_object(variant(1).sha256) is not None
     copy.close()

@@ -18,9 +18,13 @@ from asmevo.registry.registry import Registry
 def main() -> None:
     path, run_id, original, kernel, dispatch, worker, count = sys.argv[1:]
     registry = Registry(path, busy_timeout_s=60)
-    built = CodeObject.parse(registry.load_object(original))
+    data = bytearray(registry.load_object(original))
+    text = CodeObject.parse(bytes(data)).section(".text")
+    end = text.offset + text.size
     gates = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
     for number in range(int(count)):
+        data[end - 4:end] = (1000 * int(worker) + number).to_bytes(4, "little")
+        built = CodeObject.parse(bytes(data))
         record = CandidateRecord(
             id=f"w{worker}-{number}", run_id=run_id, original_sha256=original, kernel=kernel,
             edits=(Edit(kernel, number, number + 1, (), "test"),), rule="rule",

@@ -40,7 +40,7 @@ def attempt(
         verdicts.append(Verdict(gate, outcome, "scripted", "scripted"))
         if outcome is Outcome.FAIL:
             break
-    timings = ()
+    timings: tuple[tuple[Timing, Timing], ...] = ()
     if speedup is not None:
         timings = ((
             Timing("d", (10.0,), TimingSource.MODELLED, "scripted"),

@@ -16,8 +16,11 @@ inline float as_float(u32 x) { return std::bit_cast<float>(x); }
 inline u32 as_bits(float x) { return std::bit_cast<u32>(x); }
 
 // A denormal becomes a zero of its sign when `keep` is the sign bit alone.
-inline u32 flush(u32 x, u32 keep) { return x & ((x & kExponent) == 0 ? keep : ~0u); }
-inline u32 canonical(u32 x) { return (x & ~kSignBit) > kExponent ? kQuietNan : x; }
+inline u32 flush(u32 x, u32 keep) {
+  const u32 is_small = (x & kExponent) == 0 ? ~0u : 0u;
+  return x & ~(is_small & ~keep);
+}
+inline u32 canonical(float x) { return x != x ? kQuietNan : as_bits(x); }
 
 // NaN rules of v_max_f32 and v_min_f32 with IEEE mode off: a number beats a NaN; +0 > -0.
 inline float max_f32(float a, float b) {

@@ -34,7 +34,7 @@ void unary(Wave& w, const Step& s) {
   u32* out = w.begin_write(s.dst);
   const u32 in = Transcendental ? kSignBit : w.fp.keep_in;
   const u32 keep = Transcendental ? kSignBit : w.fp.keep_out;
-  ASMEVO_LANES(i) out[i] = flush(canonical(as_bits(F(as_float(flush(a[i], in))))), keep);
+  ASMEVO_LANES(i) out[i] = flush(canonical(F(as_float(flush(a[i], in)))), keep);
   finish(w, s, out);
 }
 
@@ -46,7 +46,7 @@ void binary(Wave& w, const Step& s) {
   const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
   ASMEVO_LANES(i) {
     const float r = F(as_float(flush(a[i], in)), as_float(flush(b[i], in)));
-    out[i] = flush(canonical(as_bits(r)), keep);
+    out[i] = flush(canonical(r), keep);
   }
   finish(w, s, out);
 }
@@ -61,7 +61,7 @@ void ternary(Wave& w, const Step& s) {
   ASMEVO_LANES(i) {
     const float r =
         F(as_float(flush(a[i], in)), as_float(flush(b[i], in)), as_float(flush(c[i], in)));
-    out[i] = flush(canonical(as_bits(r)), keep);
+    out[i] = flush(canonical(r), keep);
   }
   finish(w, s, out);
 }
@@ -102,7 +102,7 @@ void ldexp_row(Wave& w, const Step& s) {
     const i32 exponent = raw < -400 ? -400 : raw > 400 ? 400 : raw;
     const double scale = std::bit_cast<double>(static_cast<u64>(exponent + 1023) << 52);
     const double product = static_cast<double>(as_float(flush(a[i], w.fp.keep_in))) * scale;
-    out[i] = flush(canonical(as_bits(static_cast<float>(product))), w.fp.keep_out);
+    out[i] = flush(canonical(static_cast<float>(product)), w.fp.keep_out);
   }
   finish(w, s, out);
 }
@@ -131,7 +131,7 @@ void packed(Wave& w, const Step& s) {
   const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
   const auto one = [in, keep](u32 a, u32 b, u32 c) {
     const float r = F(as_float(flush(a, in)), as_float(flush(b, in)), as_float(flush(c, in)));
-    return flush(canonical(as_bits(r)), keep);
+    return flush(canonical(r), keep);
   };
   ASMEVO_LANES(i) {
     const u32 r0 = one(a0[i], b0[i], c0[i]);

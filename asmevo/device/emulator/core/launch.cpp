@@ -10,7 +10,7 @@ namespace {
 
 constexpr u64 kSlice = 4'000'000;  // wave-instructions between two polls
 
-// Finaliser of a 32-bit hash (multiply-xorshift): cheap enough to fill every register of every wave.
+// Finaliser of a 32-bit hash (multiply-xorshift).
 inline u32 mix(u32 x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
@@ -24,10 +24,15 @@ u32 wave_seed(u64 poison, u64 wave) {
   return mix(static_cast<u32>(x) ^ mix(static_cast<u32>(x >> 32)));
 }
 
-// Undefined state: word n of a wave or workgroup is mix(seed + n), so every register and lane holds
-// a different pattern and each seed gives another.
+// Undefined state: word n of a wave or workgroup is a hash of the seed and n, so every register and
+// lane holds a different pattern and each seed gives another. One multiplication: this fills every
+// register of every wave.
 void fill_poison(u32* words, std::size_t count, u32 seed) {
-  for (std::size_t i = 0; i < count; ++i) words[i] = mix(seed + static_cast<u32>(i));
+  for (u32 i = 0; i < static_cast<u32>(count); ++i) {
+    u32 x = seed + i * 0x9e3779b9u;
+    x = (x ^ (x >> 15)) * 0x2c1b3c6du;
+    words[i] = x ^ (x >> 13);
+  }
 }
 
 // Source and destination registers under GPR indexing move by M0[7:0]; one that leaves the wave's
@@ -71,7 +76,7 @@ class Runner {
       registers_.emplace_back(program.rows());
       waves_.back()->v = registers_.back().front().lane;
     }
-    group_.lds.resize(launch.lds_bytes);
+    group_.words.resize((launch.lds_bytes + 3) / 4);
   }
 
   void run_workgroup(u32 id) {
@@ -102,9 +107,7 @@ class Runner {
   void begin(u32 id) {
     const u32 ids[3] = {id % launch_.grid[0], id / launch_.grid[0] % launch_.grid[1],
                         id / launch_.grid[0] / launch_.grid[1]};
-    std::vector<u32> lds((group_.lds.size() + 3) / 4);
-    fill_poison(lds.data(), lds.size(), wave_seed(~launch_.poison, id));
-    std::memcpy(group_.lds.data(), lds.data(), group_.lds.size());
+    fill_poison(group_.words.data(), group_.words.size(), wave_seed(~launch_.poison, id));
     traces_.assign(trace_ != nullptr ? waves_.size() : 0, WaveTrace{});
     for (std::size_t i = 0; i < waves_.size(); ++i) {
       Wave& w = *waves_[i];

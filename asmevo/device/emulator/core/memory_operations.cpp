@@ -75,21 +75,84 @@ void trace_lanes(Wave& w, const LaneAccess& access) {
   tracer.finish();
 }
 
-// Host pointer of the lowest address when one region holds every lane's whole access.
+// All 64 lanes at 32-bit offsets from one base, every dword in range of `limit` and of one region:
+// one check for the whole access. Returns the host address of offset `low`, or null.
 template <u8 Words>
-u8* common_region(Wave& w, const LaneAccess& access, bool write, u64& low) {
-  low = ~u64{0};
-  u64 high = 0;
-  for (u64 m = access.active; m != 0; m &= m - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    if (access.words[i] != Words) return nullptr;
-    low = std::min(low, access.address[i]);
-    high = std::max(high, access.address[i]);
+u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write, u32& low) {
+  if (w.active() != kAllLanes || w.trace != nullptr || offsets == nullptr) return nullptr;
+  u32 lowest = ~0u, highest = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    lowest = std::min(lowest, offsets[i]);
+    highest = std::max(highest, offsets[i]);
   }
-  if (low > high || high > ~u64{0} - 4 * Words) return nullptr;
-  const MappedRegion* region = w.memory->find(low, high - low + 4 * Words);
+  if (limit < 4 * Words || highest > limit - 4 * Words) return nullptr;
+  const MappedRegion* region = w.memory->find(base + lowest, u64{highest} - lowest + 4 * Words);
   if (region == nullptr || (write && !region->writable)) return nullptr;
-  return region->bytes + (low - region->base);
+  low = lowest;
+  return region->bytes + (base + lowest - region->base);
+}
+
+template <u8 Words>
+bool consecutive(const u32* offsets) {
+  u32 difference = 0;
+  for (u32 i = 0; i < kLanes; ++i) difference |= offsets[i] - offsets[0] - i * 4 * Words;
+  return difference == 0;
+}
+
+template <u8 Words>
+void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u32 low) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kVector;
+  p.words = Words;
+  p.dst = s.dst;
+  p.lanes = kAllLanes;
+  u32* out = p.data.data();
+  if (consecutive<Words>(offsets)) {
+    alignas(64) u32 in[kLanes * Words];
+    std::memcpy(in, bytes, sizeof in);
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = in[i * Words + k];
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    u32 word[Words];
+    std::memcpy(word, bytes + (offsets[i] - low), sizeof word);
+    for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = word[k];
+  }
+}
+
+template <u8 Words>
+void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 low) {
+  w.issue_vm().kind = Pending::Kind::kStore;
+  const u32* data = w.v + s.dst * kLanes;
+  if (consecutive<Words>(offsets)) {
+    alignas(64) u32 out[kLanes * Words];
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (std::size_t k = 0; k < Words; ++k) out[i * Words + k] = data[k * kLanes + i];
+    }
+    std::memcpy(bytes, out, sizeof out);
+    return;
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    u32 word[Words];
+    for (std::size_t k = 0; k < Words; ++k) word[k] = data[k * kLanes + i];
+    std::memcpy(bytes + (offsets[i] - low), word, sizeof word);
+  }
+}
+
+// Whether the access was done by the uniform path.
+template <u8 Words, bool Store>
+bool uniform_access(Wave& w, const Step& s, u64 base, const u32* offsets, u64 limit) {
+  u32 low;
+  u8* bytes = uniform_region<Words>(w, base, offsets, limit, Store, low);
+  if (bytes == nullptr) return false;
+  if constexpr (Store) {
+    store_uniform<Words>(w, s, bytes, offsets, low);
+  } else {
+    load_uniform<Words>(w, s, bytes, offsets, low);
+  }
+  return true;
 }
 
 template <u8 Words>
@@ -99,14 +162,10 @@ void load(Wave& w, const Step& s, const LaneAccess& access) {
   p.words = Words;
   p.dst = s.dst;
   p.lanes = access.active;
-  u64 low;
-  const u8* base = common_region<Words>(w, access, false, low);
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     u32 word[Words] = {};
-    if (base != nullptr) {
-      std::memcpy(word, base + (access.address[i] - low), sizeof word);
-    } else if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
+    if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
       std::memcpy(word, w.memory->access(access.address[i], size, false, static_cast<int>(i)), size);
     }
     for (std::size_t k = 0; k < Words; ++k) p.data[k * kLanes + i] = word[k];
@@ -118,15 +177,11 @@ template <u8 Words>
 void store(Wave& w, const Step& s, const LaneAccess& access) {
   w.issue_vm().kind = Pending::Kind::kStore;
   const u32* data = w.v + s.dst * kLanes;
-  u64 low;
-  u8* base = common_region<Words>(w, access, true, low);
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     u32 word[Words];
     for (std::size_t k = 0; k < Words; ++k) word[k] = data[k * kLanes + i];
-    if (base != nullptr) {
-      std::memcpy(base + (access.address[i] - low), word, sizeof word);
-    } else if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
+    if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
       std::memcpy(w.memory->access(access.address[i], size, true, static_cast<int>(i)), word, size);
     }
   }
@@ -154,11 +209,16 @@ void buffer(Wave& w, const Step& s) {
   const u32* index = idxen ? w.v + s.src[0].index * kLanes : nullptr;
   const u32* offset = offen ? w.v + (s.src[0].index + (idxen ? 1 : 0)) * kLanes : nullptr;
 
+  const u64 fixed = soffset + immediate;
+  if (!idxen && fixed < records &&
+      uniform_access<Words, Store>(w, s, base + fixed, offset, records - fixed)) {
+    return;
+  }
   LaneAccess access;
   access.active = w.active();
   for (std::size_t i = 0; i < kLanes; ++i) {
     const u64 record = index ? index[i] : 0;
-    const u64 within = (offset ? u64{offset[i]} : 0) + immediate + soffset;
+    const u64 within = (offset ? u64{offset[i]} : 0) + fixed;
     const u64 total = within + record * stride;
     access.address[i] = base + total;
     if (structured) {
@@ -180,6 +240,7 @@ void global(Wave& w, const Step& s) {
   const u32* lo = w.v + s.src[0].index * kLanes;
   if (s.src[1].kind != Operand::Kind::kAbsent) {
     const u64 base = w.read64(s.src[1]) + immediate;
+    if (uniform_access<Words, Store>(w, s, base, lo, ~u64{0})) return;
     for (std::size_t i = 0; i < kLanes; ++i) access.address[i] = base + lo[i];
   } else {
     const u32* hi = lo + kLanes;
@@ -208,7 +269,8 @@ void lds_read(Wave& w, const Step& s) {
   const u32* address = w.v + s.src[0].index * kLanes;
   const u64 offsets[2] = {u64{static_cast<u32>(s.imm0)} * Scale,
                           u64{static_cast<u32>(s.imm1)} * Scale};
-  const std::vector<u8>& lds = w.group->lds;
+  const u8* lds = w.group->lds();
+  const u64 size = w.group->lds_bytes();
   Pending& p = w.issue_lgkm(1);
   p.kind = Pending::Kind::kVector;
   p.words = Words * Parts;
@@ -219,7 +281,7 @@ void lds_read(Wave& w, const Step& s) {
     for (std::size_t k = 0; k < Words * Parts; ++k) {
       const u64 at = address[i] + offsets[k / Words] + 4 * (k % Words);
       u32 word = 0;
-      if (at + 4 <= lds.size()) std::memcpy(&word, lds.data() + at, 4);
+      if (at + 4 <= size) std::memcpy(&word, lds + at, 4);
       p.data[k * kLanes + i] = word;
     }
   }
@@ -231,7 +293,8 @@ void lds_write(Wave& w, const Step& s) {
   const u32* address = w.v + s.src[0].index * kLanes;
   const u64 offsets[2] = {u64{static_cast<u32>(s.imm0)} * Scale,
                           u64{static_cast<u32>(s.imm1)} * Scale};
-  std::vector<u8>& lds = w.group->lds;
+  u8* lds = w.group->lds();
+  const u64 size = w.group->lds_bytes();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;
@@ -239,7 +302,7 @@ void lds_write(Wave& w, const Step& s) {
       const auto i = static_cast<std::size_t>(std::countr_zero(m));
       for (std::size_t k = 0; k < Words; ++k) {
         const u64 at = address[i] + offsets[part] + 4 * k;
-        if (at + 4 <= lds.size()) std::memcpy(lds.data() + at, &data[k * kLanes + i], 4);
+        if (at + 4 <= size) std::memcpy(lds + at, &data[k * kLanes + i], 4);
       }
     }
   }

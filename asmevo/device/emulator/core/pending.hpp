@@ -22,29 +22,37 @@ struct Pending {
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };
 
-// A FIFO of the operations that one counter counts; Limit is the largest counter value.
+// A FIFO of the operations that one counter counts; Limit is the largest counter value. Slots are
+// handed out last-freed first, so that a wave with few outstanding operations stays in the cache.
 template <std::size_t Limit>
 class PendingQueue {
  public:
   static constexpr unsigned kLimit = Limit;
 
+  PendingQueue() { clear(); }
+
   std::size_t size() const { return size_; }
   unsigned count() const { return count_; }
-  Pending& at(std::size_t i) { return slots_[(head_ + i) % slots_.size()]; }
+  Pending& at(std::size_t i) { return slots_[order_[(head_ + i) % order_.size()]]; }
 
   // The caller makes room first: count() + weight must not exceed the limit.
   Pending& push(unsigned weight) {
-    Pending& p = at(size_++);
+    order_[(head_ + size_++) % order_.size()] = free_[--free_count_];
+    Pending& p = at(size_ - 1);
     p.weight = static_cast<std::uint8_t>(weight);
     count_ += weight;
     return p;
   }
   void pop() {
-    count_ -= at(0).weight;
-    head_ = (head_ + 1) % slots_.size();
+    release(0);
+    head_ = (head_ + 1) % order_.size();
     --size_;
   }
-  void clear() { head_ = size_ = 0, count_ = 0; }
+  void clear() {
+    head_ = size_ = count_ = 0;
+    free_count_ = slots_.size();
+    for (std::size_t i = 0; i < slots_.size(); ++i) free_[i] = static_cast<std::uint8_t>(i);
+  }
 
   // Remove the entries that `deliver` accepts, keeping the order of the others.
   template <class Deliver>
@@ -52,20 +60,27 @@ class PendingQueue {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < size_; ++i) {
       if (deliver(at(i))) {
-        count_ -= at(i).weight;
+        release(i);
       } else {
-        if (kept != i) at(kept) = at(i);
-        ++kept;
+        order_[(head_ + kept++) % order_.size()] = order_[(head_ + i) % order_.size()];
       }
     }
     size_ = kept;
   }
 
  private:
+  void release(std::size_t i) {
+    count_ -= at(i).weight;
+    free_[free_count_++] = order_[(head_ + i) % order_.size()];
+  }
+
   std::array<Pending, Limit + 1> slots_;
-  std::size_t head_ = 0;
-  std::size_t size_ = 0;
-  unsigned count_ = 0;
+  std::array<std::uint8_t, Limit + 1> order_;  // slots, oldest first, from head_
+  std::array<std::uint8_t, Limit + 1> free_;
+  std::size_t free_count_;
+  std::size_t head_;
+  std::size_t size_;
+  unsigned count_;
 };
 
 }  // namespace asmevo

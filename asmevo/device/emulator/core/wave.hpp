@@ -83,8 +83,11 @@ enum class Stop : u8 { kNone, kBarrier, kEnd };
 
 inline constexpr u32 kGprIndexSrc0 = 1, kGprIndexSrc1 = 2, kGprIndexSrc2 = 4, kGprIndexDst = 8;
 
+// LDS of a workgroup, in whole dwords.
 struct Workgroup {
-  std::vector<u8> lds;
+  std::vector<u32> words;
+  u8* lds() { return reinterpret_cast<u8*>(words.data()); }
+  std::size_t lds_bytes() const { return words.size() * sizeof(u32); }
 };
 
 struct Wave {
