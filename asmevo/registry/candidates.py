@@ -40,8 +40,8 @@ def timing_row(timing: Timing, run_id: str, *, candidate_id: str | None = None,
                original_sha256: str | None = None) -> TimingRow:
     """The row of a timing of a candidate or of the original."""
     if not is_sha256(timing.dispatch):
-        raise RegistryError(f"a timing names its dispatch '{timing.dispatch}' instead of giving the "
-                            "dispatch's SHA-256")
+        raise RegistryError(f"a timing names its dispatch '{timing.dispatch}' instead of giving "
+                            "its SHA-256")
     samples = [float(sample) for sample in timing.samples_us]
     if not samples or not all(math.isfinite(s) and s > 0 for s in samples):
         raise RegistryError(f"a timing of dispatch {timing.dispatch} has no samples, or one that "
