@@ -167,7 +167,7 @@ def _log(arguments: argparse.Namespace) -> int:
 
 
 def _pull(arguments: argparse.Namespace) -> int:
-    from asmevo.registry.blobs import write_atomically
+    from asmevo.durable import write_atomically
     from asmevo.registry.pull import pull
 
     output: Path = arguments.output

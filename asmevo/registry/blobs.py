@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
 import secrets
 from pathlib import Path
 
 import zstandard
 
+from asmevo.durable import sync_folder, write_atomically
 from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, cannot, os_reason
 
 GIB = 1 << 30
@@ -115,39 +115,6 @@ class BlobStore:
         except zstandard.ZstdError as error:
             raise BlobCorruptError(f"blob {path} is corrupt: it is not valid zstd data") from error
         return out.getvalue()
-
-
-def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None:
-    """Make ``path`` hold ``data``, or leave it as it was; durable when this returns.
-
-    Raises `OSError`; in particular `FileExistsError` if ``path`` exists and not ``overwrite``.
-    """
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view):]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if overwrite:
-            temporary.replace(path)
-        else:
-            os.link(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _make_folder(folder: Path) -> None:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlmodel import Session, select
 
-from asmevo.registry.blobs import sync_folder
+from asmevo.durable import sync_folder
 from asmevo.registry.errors import RegistryError, cannot
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow, Table
 

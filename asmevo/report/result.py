@@ -7,12 +7,12 @@ reader could trip over raises the number in ``SCHEMA``.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from asmevo.durable import write_atomically
 
 SCHEMA = "asmevo.result/1"
 
@@ -77,16 +77,3 @@ class Result:
         path = folder / "result.json"
         write_atomically(path, self.to_json().encode())
         return path
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file through a temporary one beside it and a rename."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from omegaconf import OmegaConf
 
 from asmevo.device.device import TimingSource
+from asmevo.durable import write_atomically
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import RunStatus
-from asmevo.report.result import Result, Status, write_atomically
+from asmevo.report.result import Result, Status
 from asmevo.report.terminal import Progress
 from asmevo.search.attempt import Attempt
 from asmevo.search.controller import Controller, Tally

@@ -14,7 +14,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asmevo.registry.blobs import BlobStore, write_atomically
+from asmevo.durable import write_atomically
+from asmevo.registry.blobs import BlobStore
 from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError
 
 
