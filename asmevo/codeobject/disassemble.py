@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassembler import Row, shared
+from asmevo.codeobject.elf import Symbol
 from asmevo.codeobject.target import Target
 from asmevo.isa.program import Program
 
@@ -47,6 +48,12 @@ def branch_target(offset: int, text: str) -> int | None:
     return offset + 4 + 4 * (displacement - 0x10000 if displacement & 0x8000 else displacement)
 
 
+def local_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
+    """The labels that the object keeps: local symbols of its code, in symbol table order."""
+    return tuple(s for s in code_object.symbols if s.binding == "LOCAL" and s.type == "NOTYPE"
+                 and s.section == ".text")
+
+
 def labels(code_object: CodeObject, kernel: Kernel, listing: Sequence[Row]) -> Mapping[int, str]:
     """Names of a kernel's code offsets: its local symbols, and one for every other branch target.
 
@@ -55,9 +62,8 @@ def labels(code_object: CodeObject, kernel: Kernel, listing: Sequence[Row]) -> M
     """
     base = code_object.section(".text").address + kernel.entry
     named: dict[int, str] = {}
-    for symbol in code_object.symbols:
-        local = symbol.binding == "LOCAL" and symbol.type == "NOTYPE" and symbol.section == ".text"
-        if local and 0 <= symbol.value - base <= kernel.size:
+    for symbol in local_symbols(code_object):
+        if 0 <= symbol.value - base <= kernel.size:
             named.setdefault(symbol.value - base, symbol.name)
     taken = {s.name for s in code_object.symbols}
     starts = {offset for offset, _, _ in listing}

@@ -63,7 +63,8 @@ class _Child:
             command = [sys.executable, "-I", "-S", str(script), str(_library()), str(descriptor)]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                env={}, pass_fds=(descriptor,))
+                env={}, pass_fds=(descriptor,),
+                start_new_session=True)  # Ctrl-C is for the parent to handle
         except OSError as error:
             raise ToolchainError(f"cannot start the disassembler: {error.strerror}") from error
         finally:
@@ -139,6 +140,7 @@ class Disassembler:
         if len(code) > _CODE_LIMIT:
             raise CodeObjectError(f"the code has {len(code)} bytes, more than any kernel")
         avoid: list[int] = []
+        restarted = False
         with self._lock:
             while True:
                 try:
@@ -147,7 +149,11 @@ class Disassembler:
                 except _Crash as crash:
                     self.close()
                     if crash.position == NOT_DECODING:
-                        raise ToolchainError(f"LLVM cannot disassemble for '{isa}'") from None
+                        # Killed between requests, once; an unknown processor aborts every time.
+                        if restarted:
+                            raise ToolchainError(f"LLVM cannot disassemble for '{isa}'") from None
+                        restarted = True
+                        continue
                     avoid.append(crash.position)
                     if len(avoid) > _CRASH_LIMIT:
                         raise CodeObjectError("the code is not AMDGPU machine code: LLVM crashes "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from asmevo.codeobject.assembly import Assembly, KernelBody, Line
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import DESCRIPTOR_SIZE, KernelDescriptor
-from asmevo.codeobject.disassemble import branch_target, labels, rows
+from asmevo.codeobject.disassemble import branch_target, labels, local_symbols, rows
 from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.metadata import metadata_yaml
@@ -21,13 +21,13 @@ RECOVERABLE = frozenset({"gfx942"})
 SYMBOL_NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.$]*")
 
 _LINKER_COMMENT = "Linker: "
-# Instructions that take, or jump to, a code address in registers.
 # Sections that the assembler and linker make from the text below, or by themselves.
 _KNOWN_SECTIONS = frozenset({
     "", ".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".rodata", ".text", ".dynamic",
     ".relro_padding", ".comment", ".symtab", ".shstrtab", ".strtab",
 })
-CODE_ADDRESS = re.compile(r"s_(getpc|setpc|swappc|call|rfe)\w*\b")
+# Instructions whose code address is in registers, or a displacement beside a register.
+CODE_ADDRESS = re.compile(r"s_(getpc|setpc|swappc|call|rfe|cbranch_[gi]_fork|cbranch_join)\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,15 @@ def recover(code_object: CodeObject, verbatim: frozenset[int] = frozenset()) -> 
     """
     _check_supported(code_object)
     kernel = code_object.kernel()
-    locals_ = [s for s in code_object.symbols if s.binding == "LOCAL" and s.type == "NOTYPE"
-               and s.section == ".text"]
-    head = _head(code_object, kernel, [s.name for s in locals_])
+    head = _head(code_object, kernel)
     body = KernelBody(kernel.symbol, tuple(_lines(code_object, kernel, verbatim)))
     tail = tail_text(code_object, kernel.symbol, kernel.descriptor, code_object.metadata)
     return Assembly(code_object.sha256, (head, body, tail))
 
 
 def tail_text(code_object: CodeObject, symbol: str, descriptor: KernelDescriptor,
-              metadata: object) -> str:
+              metadata: Mapping[str, object]) -> str:
     """The block behind a kernel's body: its descriptor, the object's metadata and idents."""
-    if not isinstance(metadata, dict):
-        raise CodeObjectError("the metadata is not a map")
     text = code_object.section(".text")
     rodata = code_object.section(".rodata")
     sized = [f"\t.size {symbol}, .-{symbol}"] if _function_size(code_object, symbol) else []
@@ -103,13 +99,13 @@ def data_line(code: bytes, text: str) -> str:
     return ".long " + ", ".join(f"0x{word:08x}" for word in words) + f" // {text}"
 
 
-def _head(code_object: CodeObject, kernel: Kernel, local_names: list[str]) -> str:
+def _head(code_object: CodeObject, kernel: Kernel) -> str:
     text = code_object.section(".text")
     lines = [
         f'\t.amdgcn_target "{code_object.target.triple}"',
         f"\t.amdhsa_code_object_version {code_object.version}",
         # Declared first and in this order, local symbols keep their places in .symtab.
-        *(f"\t.local {_checked(name)}" for name in local_names),
+        *(f"\t.local {_checked(s.name)}" for s in local_symbols(code_object)),
         "\t.text",
         f"\t.p2align {_log2(text.alignment, text.name)}",
         f"\t.globl {_checked(kernel.symbol)}",
@@ -137,6 +133,9 @@ def _lines(code_object: CodeObject, kernel: Kernel, verbatim: frozenset[int]) ->
                                       "goes into an instruction")
             shown = f"{text.rsplit(' ', 1)[0]} {names[target]}"
         if index in verbatim:
+            if target is not None:
+                raise CodeObjectError(f"the branch at offset {offset:#x} does not encode back to "
+                                      "its bytes, and as data it would not follow an edit")
             shown = data_line(code[offset:offset + size], text)
         yield Line(shown, here.get(offset, ()))
     if len(code) in here:
@@ -144,15 +143,13 @@ def _lines(code_object: CodeObject, kernel: Kernel, verbatim: frozenset[int]) ->
 
 
 def _all_labels(code_object: CodeObject, kernel: Kernel,
-                names: object) -> dict[int, tuple[str, ...]]:
+                names: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
     """Every label by offset: all local symbols in symbol table order, then the synthetic ones."""
     base = code_object.section(".text").address + kernel.entry
     here: dict[int, tuple[str, ...]] = {}
-    for symbol in code_object.symbols:
-        if symbol.binding == "LOCAL" and symbol.type == "NOTYPE" and symbol.section == ".text":
-            offset = symbol.value - base
-            here[offset] = (*here.get(offset, ()), symbol.name)
-    assert isinstance(names, dict)
+    for symbol in local_symbols(code_object):
+        offset = symbol.value - base
+        here[offset] = (*here.get(offset, ()), symbol.name)
     for offset, name in names.items():
         if offset not in here:
             here[offset] = (name,)

@@ -100,9 +100,9 @@ class CommandToolchain:
                     raise ToolchainError(f"the {tool} was killed by {signal.Signals(-status).name}")
                 if status > 0:
                     raise _failure(tool, status, messages, text)
+                if not (directory / output).is_file():
+                    raise ToolchainError(f"the {tool} ended without an output file")
                 return (directory / output).read_bytes()
-        except FileNotFoundError:
-            raise ToolchainError(f"the {tool} ended without an output file") from None
         except OSError as error:
             raise ToolchainError(f"cannot run the {tool}: {error.strerror or error}") from error
 
@@ -119,11 +119,9 @@ class CommandToolchain:
                     env={**environment, "HOME": str(directory), "TMPDIR": str(directory),
                          "ZIG_GLOBAL_CACHE_DIR": str(directory),
                          "ZIG_LOCAL_CACHE_DIR": str(directory)})
-            except OSError as error:
-                raise ToolchainError(f"cannot run '{command[0]}': "
-                                     f"{error.strerror or error}") from error
-            except ValueError as error:
-                raise ToolchainError(f"cannot run '{command[0]}': {error}") from error
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise ToolchainError(f"cannot run '{command[0]}': {reason}") from error
             try:
                 self._limit(process.pid)
                 if not _ended(process, self._timeout):

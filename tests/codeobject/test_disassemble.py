@@ -148,8 +148,6 @@ def test_killed_child_is_replaced() -> None:
     assert child is not None
     child._process.kill()
     child._process.wait()
-    with pytest.raises(ToolchainError):
-        disassembler.rows("gfx942", code)
     assert disassembler.rows("gfx942", code) == expected
     disassembler.close()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import rows
@@ -18,6 +21,7 @@ from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.source import InstalledFile
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
+from asmevo.errors import AsmEvoError
 
 FOLDER = "aiter_meta/hsa/gfx942/"
 TOPKSOFTMAX = sorted(
@@ -216,6 +220,24 @@ def test_hostile_comment_never_reaches_the_assembler(layer_norm: CodeObject) -> 
     data = layer_norm.data.replace(b"Linker: AMD LLD 18", b'x"\n.incbin "/etc/"')
     with pytest.raises(CodeObjectError, match="comment section holds text"):
         recover(CodeObject.parse(data))
+
+
+DATA = InstalledFile("amd-aiter", f"{FOLDER}layer_norm.co").read()
+
+
+@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1,
+                max_size=6))
+@settings(max_examples=80, deadline=None)
+def test_damaged_object_is_refused_or_survives(toolchain: Toolchain,
+                                               changes: list[tuple[int, int]]) -> None:
+    """Whatever recovery accepts, the gate judges; nothing but a typed error comes out."""
+    data = bytearray(DATA)
+    for position, value in changes:
+        data[position] = value
+    with contextlib.suppress(AsmEvoError):
+        code_object = CodeObject.parse(bytes(data))
+        report = round_trip(code_object, toolchain)
+        assert report.identical == (report.first_difference is None)
 
 
 def test_lld17_layout_needs_the_padding_section(toolchain: Toolchain) -> None:

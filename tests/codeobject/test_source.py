@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -54,8 +55,10 @@ def test_what_is_not_a_readable_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
             LocalFile(str(tmp_path / name)).read()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_unreadable_file(tmp_path: Path) -> None:
-    (tmp_path / "k.co").touch(mode=0)
+def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: object, flags: int) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(SourceError, match="permission denied"):
         LocalFile(str(tmp_path / "k.co")).read()
