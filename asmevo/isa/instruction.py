@@ -42,7 +42,10 @@ class Operand:
     ``first``/``count`` are a register number of :mod:`asmevo.isa.registers` and a length in dwords
     (``REGISTER``). ``value`` is the 32-bit pattern of an integer or floating-point constant
     (``CONSTANT``; inline integers are sign-extended to 32 bits, floats are given as f32 bits), and
-    ``text`` the operand as written, without ``-``/``|..|``/``sext()``.
+    ``text`` the operand as written, without ``-``/``|..|``/``sext()``. A ``NAMED`` operand is a
+    value the hardware computes (``src_vccz``; ``first``/``count`` are the registers behind it, if
+    any) or an instruction field (``hwreg(..)``, ``gpr_idx(..)``; ``value`` is its encoding). A
+    ``TARGET`` given as a number has it in ``value``, in words from the next instruction.
     """
 
     kind: OperandKind

@@ -26,7 +26,6 @@ _MAX_LENGTH = 512
 _OPERAND = re.compile(r"\s*([^\s,()\[\]|]*(?:\([^)]*\)+|\[[^\]]*\]|\|[^|]*\|)?\)?)\s*")
 _COUNTER = re.compile(r"(vmcnt|expcnt|lgkmcnt)(_sat)?\(([^)]*)\)")
 _COUNTER_LIMITS = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
-_COMPARES = ("v_cmp_", "v_cmpx_")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -54,11 +53,12 @@ def parse(text: str) -> Instruction:
         raise ParseError(f"{head} takes {len(roles)} operands, not {len(operand_texts)}")
     operands = tuple(_operand(t, r) for t, r in zip(operand_texts, roles, strict=True))
     if form.suffixed and not encoding:
-        encoding = _choose_encoding(op, operands, names)
+        encoding = _choose_encoding(op, roles, operands, names)
         head = f"{op}_{encoding}"
     reads, writes = _effects(op, encoding, form, roles, operands, modifiers)
+    canonical = " ".join(filter(None, (head, ", ".join(operand_texts), modifier_text.strip())))
     return Instruction(
-        text=f"{head} {rest}".rstrip(), mnemonic=head, op=op, encoding=encoding,
+        text=canonical, mnemonic=head, op=op, encoding=encoding,
         operands=operands, modifiers=modifiers, reads=reads, writes=writes, unit=form.unit,
         is_load=form.is_load, is_store=form.is_store, is_atomic=form.is_atomic,
         vmcnt=form.vmcnt, lgkmcnt=form.lgkmcnt, expcnt=1 if "gds" in names else 0,
@@ -105,27 +105,23 @@ def _operand(text: str, role: str) -> Operand:
     return operand
 
 
-def _choose_encoding(op: str, operands: tuple[Operand, ...], names: set[str]) -> str:
+def _choose_encoding(op: str, roles: str, operands: tuple[Operand, ...], names: set[str]) -> str:
     if names & modifier_grammar.DPP:
         return "dpp"
     if names & modifier_grammar.SDWA:
         return "sdwa"
     if names or any(o.neg or o.abs for o in operands):
         return "e64"
-    sources = list(operands[1:])
-    if op.startswith(_COMPARES):
-        if operands[0].first != VCC_LO:
-            return "e64"
-    elif "_co_" in op or op == "v_cndmask_b32":
-        # e32 has VCC as its only carry or selector, written as an operand all the same.
-        scalars = operands[1:2] if "_co_" in op else ()
-        scalars += operands[4:] if "_co_" in op else operands[3:]
-        if any(o.first != VCC_LO for o in scalars):
-            return "e64"
-        sources = list(operands[2:4] if "_co_" in op else operands[1:3])
-    if len(sources) > 1 and not VGPR0 <= sources[1].first < AGPR0:
-        return "e64"
-    return "e32"
+    # Lane masks, which e32 fixes to VCC though they are written, and the second data source.
+    if op.startswith(("v_cmp_", "v_cmpx_")):
+        masks, second = operands[:1], operands[2:3]
+    elif roles.startswith("ww"):
+        masks, second = (*operands[1:2], *operands[4:]), operands[3:4]
+    else:
+        masks, second = operands[3:], operands[2:3]
+    fits = all(o.first == VCC_LO for o in masks) and all(
+        VGPR0 <= o.first < AGPR0 for o in second)
+    return "e32" if fits else "e64"
 
 
 def _effects(op: str, encoding: str, form: Form, roles: str, operands: tuple[Operand, ...],

@@ -29,7 +29,7 @@ _TRANS = """
 
 # VOP2: two sources, encodings e32/e64/dpp/sdwa.
 _VOP2 = """
-    v_add_f32 v_sub_f32 v_subrev_f32 v_mul_legacy_f32 v_mul_f32 v_mul_i32_i24 v_mul_hi_i32_i24
+    v_add_f32 v_sub_f32 v_subrev_f32 v_mul_f32 v_mul_i32_i24 v_mul_hi_i32_i24
     v_mul_u32_u24 v_mul_hi_u32_u24 v_min_f32 v_max_f32 v_min_i32 v_max_i32 v_min_u32 v_max_u32
     v_lshrrev_b32 v_ashrrev_i32 v_lshlrev_b32 v_and_b32 v_or_b32 v_xor_b32 v_xnor_b32
     v_add_f16 v_sub_f16 v_subrev_f16 v_mul_f16 v_add_u16 v_sub_u16 v_subrev_u16 v_mul_lo_u16
@@ -44,7 +44,8 @@ _VOP2_LITERAL = "v_fmamk_f32 v_fmaak_f32 v_madmk_f16 v_madak_f16"
 
 # VOP3 and VOP3P only: no encoding suffix.
 _TWO_SOURCES = """
-    v_add_f64 v_mul_f64 v_min_f64 v_max_f64 v_ldexp_f64 v_mul_lo_u32 v_mul_hi_u32 v_mul_hi_i32
+    v_mul_legacy_f32 v_add_f64 v_mul_f64 v_min_f64 v_max_f64 v_ldexp_f64 v_mul_lo_u32 v_mul_hi_u32
+    v_mul_hi_i32
     v_ldexp_f32 v_bcnt_u32_b32 v_mbcnt_lo_u32_b32 v_mbcnt_hi_u32_b32 v_lshlrev_b64 v_lshrrev_b64
     v_ashrrev_i64 v_trig_preop_f64 v_bfm_b32 v_cvt_pknorm_i16_f32 v_cvt_pknorm_u16_f32
     v_cvt_pkrtz_f16_f32 v_cvt_pk_u16_u32 v_cvt_pk_i16_i32 v_cvt_pknorm_i16_f16
@@ -117,8 +118,7 @@ def _table() -> dict[str, Form]:
     add(_VOP1, Unit.VALU, "wr", suffixed=True)
     add(_TRANS, Unit.TRANS, "wr", suffixed=True)
     add("v_screen_partition_4se_b32", Unit.VALU, "wr", suffixed=True)
-    add("v_nop", Unit.VALU, "", 0)
-    add("v_clrexcp", Unit.VALU, "", 0, suffixed=True)
+    add("v_nop v_clrexcp", Unit.VALU, "", 0)
     add("v_swap_b32", Unit.VALU, "xx")
     add(_VOP2, Unit.VALU, "wrr", suffixed=True)
     add(_VOP2_ACCUMULATE, Unit.VALU, "xrr", suffixed=True)

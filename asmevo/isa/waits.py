@@ -283,69 +283,57 @@ class _Analysis:
         return ("", registers) if registers else (None, 0)
 
     def loosest(self, wait: int, counter: str, written: int | None) -> int | None:
-        """Follow every operation that this wait alone holds back to its first use."""
+        """Follow every operation that this wait holds back to a use that no other wait guards.
+
+        An operation at position ``p`` gets past a bound of ``p + 1`` and more only.
+        """
         if written is None or self.cfg.block_of[wait] not in self.entry:
             return None
         known = {(v.kind, v.producer, v.consumer) for v in self.violations()}
         state = self.state_before(wait)
-        bound: int | None = None
-        for kind, properties in enumerate(_KINDS):
-            if properties.counter != counter:
-                continue
-            for number, position in state.positions(kind).items():
-                if position >= written:
-                    limit = self._tightest(wait, kind, self.accesses[number], position, known)
-                    if limit is not None and (bound is None or limit < bound):
-                        bound = limit
-        return bound
+        needed = [
+            position
+            for kind, properties in enumerate(_KINDS) if properties.counter == counter
+            for number, position in state.positions(kind).items()
+            if position >= written
+            and self._reaches_use(wait, kind, self.accesses[number], position, known)]
+        return min(needed, default=None)
 
-    def _tightest(self, wait: int, kind: int, access: _Access, position: int,
-                  known: set[tuple[str, int, int]]) -> int | None:
-        """The bound ``wait`` needs so that ``access`` never reaches a use in flight.
-
-        A pair (position, largest position at any visit of ``wait``) is carried along all paths; a
-        use needs a bound of at most the second, as the operation gets past a looser wait only.
-        """
-        counter = _KINDS[kind].counter
-        limits: list[int] = []
-        number = self.cfg.block_of[wait]
-        seen: dict[int, tuple[int, int]] = {}
-        pending = [(number, wait, (position, position))]
+    def _reaches_use(self, wait: int, kind: int, access: _Access, position: int,
+                     known: set[tuple[str, int, int]]) -> bool:
+        """Whether ``access``, at ``position`` behind ``wait``, meets a new use while in flight."""
+        counter, maximum, ordered = (
+            _KINDS[kind].counter, _KINDS[kind].maximum, _KINDS[kind].ordered)
+        seen: dict[int, int] = {}
+        pending = [(self.cfg.block_of[wait], wait + 1, position)]
         while pending:
-            number, start, (place, largest) = pending.pop()
-            done = False
+            number, start, place = pending.pop()
             for index in range(start, self.cfg.blocks[number].end):
                 suffix, _ = self._conflict(access, kind, index)
                 if suffix is not None and (
                         f"missing-{counter}{suffix}", access.index, index) not in known:
-                    limits.append(largest)
+                    return True
                 if index not in self.events:
                     continue
-                bounds = self.program.instructions[index].wait
                 if index == wait:
-                    largest = max(largest, place)
-                elif bounds is not None:
+                    # What follows has been seen from a smaller position already.
+                    place = maximum
+                bounds = self.program.instructions[index].wait
+                if bounds is not None:
                     bound = bounds.vmcnt if counter == "vmcnt" else bounds.lgkmcnt
-                    done = bound is not None and place >= bound
-                else:
-                    later = self.access_at.get(index)
-                    if (later is not None and not later.may_skip and _KINDS[kind].ordered
-                            and kind in later.kinds):
-                        place += 1
-                        done = place >= _KINDS[kind].maximum
-                if done:
+                    if bound is not None and place >= bound:
+                        place = maximum
+                later = self.access_at.get(index)
+                if later is not None and not later.may_skip and ordered and kind in later.kinds:
+                    place += 1
+                if place >= maximum:
                     break
-            if done:
-                continue
-            for successor in self.cfg.blocks[number].successors:
-                arriving = (place, largest)
-                before = seen.get(successor)
-                if before is not None:
-                    arriving = (min(place, before[0]), min(largest, before[1]))
-                if arriving != before:
-                    seen[successor] = arriving
-                    pending.append((successor, self.cfg.blocks[successor].start, arriving))
-        return min(limits, default=None)
+            else:
+                for successor in self.cfg.blocks[number].successors:
+                    if place < seen.get(successor, maximum):
+                        seen[successor] = place
+                        pending.append((successor, self.cfg.blocks[successor].start, place))
+        return False
 
 
 def _kinds(instruction: Instruction) -> tuple[int, ...]:

@@ -329,7 +329,6 @@ v_swap_b32 v1, v1
 v_add_f32 v1, v1, v1
 v_sub_f32 v1, v1, v1
 v_subrev_f32 v1, v1, v1
-v_mul_legacy_f32 v1, v1, v1
 v_mul_f32 v1, v1, v1
 v_mul_i32_i24 v1, v1, v1
 v_mul_hi_i32_i24 v1, v1, v1
@@ -586,6 +585,7 @@ v_cmp_class_f32 vcc, v1, v1
 v_cmpx_class_f32 vcc, v1, v1
 v_cmp_class_f64 vcc, v[2:3], v1
 v_cmpx_class_f64 vcc, v[2:3], v1
+v_mul_legacy_f32 v1, v1, v1
 v_add_f64 v[2:3], v[2:3], vcc
 v_mul_f64 v[2:3], v[2:3], vcc
 v_min_f64 v[2:3], v[2:3], vcc

@@ -29,7 +29,7 @@ def test_every_instruction_of_every_family_parses(
         program = kernel(name)
         assert program.offsets[0] == 0
         for instruction in program.instructions:
-            assert parse(instruction.text) is instruction
+            assert parse(instruction.text) == instruction
             mnemonics.add(instruction.mnemonic)
     assert len(mnemonics) > 130
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from asmevo.codeobject import disassemble
 from asmevo.codeobject.target import Target
@@ -14,23 +16,21 @@ from asmevo.isa.instruction import Instruction
 from asmevo.isa.matrix_timing import passes
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
-from elftools.elf.elffile import ELFFile
-from io import BytesIO
 
 _TARGET = Target("gfx942")
 _EXAMPLES = Path(__file__).with_name("operations.s")
-# Between examples, so that one that LLVM cannot disassemble does not shift the others.
-_MARK = "s_nop 7"
 
 
 def _through_llvm(lines: list[str]) -> list[Instruction]:
     """What LLVM prints for the machine code it makes of each line."""
-    text = "".join(f"{line}\n{_MARK}\n" for line in lines)
-    relocatable = ZigToolchain().assemble(text, _TARGET)
-    code = ELFFile(BytesIO(relocatable)).get_section_by_name(".text").data()
-    printed = [row[2] for row in disassemble.rows(code, _TARGET) if row[2] != _MARK]
-    assert len(printed) == len(lines)
-    return [parse(text) for text in printed]
+    relocatable = ZigToolchain().assemble("\n".join([*lines, ""]), _TARGET)
+    section = ELFFile(BytesIO(relocatable)).get_section_by_name(".text")
+    assert section is not None
+    texts = [text for _, _, text in disassemble.rows(section.data(), _TARGET)]
+    assert len(texts) == len(lines)
+    printed = [parse(text) for text in texts]
+    assert [instruction.text for instruction in printed] == texts
+    return printed
 
 
 def test_llvm_knows_every_operation_and_its_operands() -> None:

@@ -187,7 +187,8 @@ def test_modifiers_have_values() -> None:
 @pytest.mark.parametrize(("text", "value"), [
     ("s_set_gpr_idx_on s1, gpr_idx(SRC0,DST)", 9), ("s_set_gpr_idx_on s1, gpr_idx()", 0),
     ("s_getreg_b32 s1, hwreg(HW_REG_MODE, 4, 2)", 1 | 4 << 6 | 1 << 11),
-    ("s_getreg_b32 s1, hwreg(HW_REG_HW_ID)", 4 | 31 << 11), ("s_sendmsg sendmsg(MSG_INTERRUPT)", 1)])
+    ("s_getreg_b32 s1, hwreg(HW_REG_HW_ID)", 4 | 31 << 11),
+    ("s_sendmsg sendmsg(MSG_INTERRUPT)", 1)])
 def test_named_fields_encode(text: str, value: int) -> None:
     operand = parse(text).operands[-1]
     assert (operand.kind, operand.value) == (OperandKind.NAMED, value)
@@ -255,3 +256,10 @@ def test_canonical_text_parses_to_the_same_instruction(text: str) -> None:
     instruction = parse(f"  {text.replace(' ', '   ')} ")
     assert instruction.text == text
     assert parse(instruction.text) == instruction
+    assert parse(text.replace(", ", ",")).reads == instruction.reads
+
+
+def test_canonical_text_has_llvm_spacing() -> None:
+    assert parse("v_cndmask_b32  v0,v1,v2,vcc").text == "v_cndmask_b32_e32 v0, v1, v2, vcc"
+    assert parse("ds_read_b32 v0,v1  offset:4").text == "ds_read_b32 v0, v1 offset:4"
+    assert parse("s_waitcnt  vmcnt(0)  lgkmcnt(0)").text == "s_waitcnt vmcnt(0) lgkmcnt(0)"
