@@ -24,7 +24,7 @@ class UnsupportedError(AsmEvoError):
     """The device does not implement something the kernel uses; it is named, never approximated."""
 
 
-class DeviceFault(AsmEvoError):
+class DeviceFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware calls it
     """The kernel did something a GPU would fault on, or never ended.
 
     ``kind`` is one of ``memory``, ``budget``, ``illegal``; ``pc`` is a byte offset from the entry.
