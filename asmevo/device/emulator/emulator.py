@@ -100,11 +100,12 @@ class EmulatedKernel:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None
 
-    def run(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE) -> RunResult:
+    def run(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
+            limit: int | None = None) -> RunResult:
         """Launch once. Raises `DeviceFault` or `UnsupportedError`; the dispatch is not changed."""
         order = launch.workgroup_order(dispatch, state)
         started = time.perf_counter()
-        execution = self._execute(dispatch, state, order, None)
+        execution = self._execute(dispatch, state, order, None, limit)
         seconds = time.perf_counter() - started
         return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
                          seconds)
@@ -139,7 +140,7 @@ class EmulatedKernel:
             workgroups=dispatch.grid[0] * dispatch.grid[1] * dispatch.grid[2])
 
     def _execute(self, dispatch: Dispatch, state: LaunchState, order: npt.NDArray[np.uint32],
-                 trace: core.Trace | None) -> _Execution:
+                 trace: core.Trace | None, limit: int | None = None) -> _Execution:
         launch.check_dispatch(self._kernel, dispatch)
         lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
         kernarg = launch.kernarg_segment(dispatch, state)
@@ -151,6 +152,9 @@ class EmulatedKernel:
             memory = core.Memory([*regions, ("kernarg", address, kernarg, False)])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
+        budget = self._emulator.instruction_budget
+        if limit is not None:
+            budget = min(budget, limit)
         user_sgprs = []
         if self._layout.kernarg >= 0:
             user_sgprs = [address & 0xFFFFFFFF, address >> 32]
@@ -160,7 +164,7 @@ class EmulatedKernel:
                 user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
-                instruction_budget=self._emulator.instruction_budget, trace=trace)
+                instruction_budget=budget, trace=trace)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:
