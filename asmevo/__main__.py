@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -55,6 +57,11 @@ def main() -> int:
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # ends a sweep as well
 
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    # `kill` and batch systems send SIGTERM; it ends a run as cleanly as Ctrl-C does.
+    signal.signal(signal.SIGTERM, terminate)
     register()
     try:
         job()

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from asmevo.codeobject.errors import AssemblerError, Diagnostic, ToolchainError
 from asmevo.codeobject.target import Target
@@ -27,6 +27,7 @@ _LOCATED = re.compile(r"[^:\n]+:(\d+):(\d+): (error|warning|note): (.*)")
 _UNLOCATED = re.compile(r"(?:[^:\n]+: )?(fatal error|error): (.*)")
 
 
+@runtime_checkable
 class Toolchain(Protocol):
     """Turns assembly text into a linked code object."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.dispatch import Dispatch
@@ -108,15 +108,18 @@ class LoadedKernel(Protocol):
         """
         ...
 
-    def time(self, dispatch: Dispatch, *, samples: int, warmup: int) -> Timing:
+    def time(
+        self, dispatch: Dispatch, state: LaunchState = LaunchState(), *, samples: int, warmup: int
+    ) -> Timing:
         """Time the launch ``samples`` times after ``warmup`` untimed ones."""
         ...
 
-    def profile(self, dispatch: Dispatch) -> Profile:
+    def profile(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> Profile:
         """Attribute the launch's time to instructions."""
         ...
 
 
+@runtime_checkable
 class Device(Protocol):
     """A place where kernels run."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,11 @@ from numpy.typing import NDArray
 
 from asmevo.dispatch.dispatch import Dispatch, Region, Role
 from asmevo.dispatch.generator import to_floats
+from asmevo.errors import AsmEvoError
+
+
+class ToleranceError(AsmEvoError):
+    """A tolerance that would compare nothing."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,15 @@ class Tolerance:
 
     cosine: float = 0.9999
     max_abs: float = 1e-3
+
+    def __post_init__(self) -> None:
+        # A NaN would make every comparison with it false, and so pass everything.
+        if not 0.0 < self.cosine <= 1.0:
+            raise ToleranceError(f"gates.cosine must be above 0 and at most 1, not {self.cosine}")
+        if not 0.0 <= self.max_abs < math.inf:
+            raise ToleranceError(
+                f"gates.max_abs must be finite and not negative, not {self.max_abs}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

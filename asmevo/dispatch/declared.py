@@ -40,6 +40,8 @@ class DeclaredOracle:
             if family not in FAMILIES:
                 known = ", ".join(FAMILIES)
                 raise GeneratorError(f"unknown input family '{family}' (known: {known})")
+        if self.seed < 0:
+            raise KernelError(f"oracle.seed must not be negative, not {self.seed}")
         if not self.families:
             raise KernelError("oracle.families is empty: nothing would be verified")
         if not 0 <= self.guard <= _ADDRESS_STEP // 4 or self.guard % 256:
@@ -69,13 +71,15 @@ class DeclaredOracle:
             for family in self.held_out_families
         ]
         return tuple(
-            self._dispatch(kernel, symbol, kernarg_size, {**kernel.constants, **shape}, family, out)
-            for shape, family, out in plan
+            self._dispatch(
+                kernel, symbol, kernarg_size, {**kernel.constants, **shape}, family, out, turn
+            )
+            for turn, (shape, family, out) in enumerate(plan)
         )
 
     def _dispatch(
         self, kernel: Kernel, symbol: str, kernarg_size: int, names: Mapping[str, int],
-        family: str, held_out: bool,
+        family: str, held_out: bool, turn: int,
     ) -> Dispatch:
         assert kernel.launch is not None
         shape = "_".join(f"{k}{v}" for k, v in names.items() if k not in kernel.constants)
@@ -99,12 +103,11 @@ class DeclaredOracle:
             struct.pack_into("<Q", kernarg, buffer.offset, address)
             address += _rounded_up(len(data) + 2 * self.guard) + _ADDRESS_STEP
         for scalar in kernel.scalars:
-            struct.pack_into(
-                SCALAR_FORMATS[scalar.type], kernarg, scalar.offset, _scalar_value(scalar, names)
-            )
+            value = _scalar_value(scalar, names, turn)
+            struct.pack_into(SCALAR_FORMATS[scalar.type], kernarg, scalar.offset, value)
         launch = kernel.launch
         grid = tuple(evaluate(g, names) for g in launch.grid)
-        if len(grid) != 3 or min(grid) < 1:
+        if min(grid) < 1:
             raise KernelError(f"kernel '{kernel.name}' has the grid {grid} for {dict(names)}")
         x, y, z = launch.workgroup
         return Dispatch(
@@ -149,12 +152,16 @@ def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:
     return count
 
 
-def _scalar_value(scalar: Scalar, names: Mapping[str, int]) -> int | float:
+def _scalar_value(scalar: Scalar, names: Mapping[str, int], turn: int) -> int | float:
+    given = scalar.value_of(turn)
     if scalar.type in ("f32", "f64"):
-        return float(scalar.value)
-    if isinstance(scalar.value, float):
-        raise KernelError(f"scalar '{scalar.name}' is an integer but has the value {scalar.value}")
-    value = evaluate(scalar.value, names)
+        try:
+            return float(given)
+        except ValueError:
+            raise KernelError(f"scalar '{scalar.name}' = '{given}' is not a number") from None
+    if isinstance(given, float):
+        raise KernelError(f"scalar '{scalar.name}' is an integer but has the value {given}")
+    value = evaluate(given, names)
     signed = scalar.type.startswith("i")
     try:
         value.to_bytes(scalar.size, "little", signed=signed)

@@ -8,8 +8,6 @@ from enum import StrEnum
 
 import numpy as np
 
-GUARD_PATTERN = 0xC5
-
 
 class Role(StrEnum):
     """How a kernel uses a region."""
@@ -55,7 +53,8 @@ class Region:
     """A buffer with guard bytes on both sides.
 
     ``address`` is where ``data`` starts on the device; the ``guard`` bytes before and after it are
-    mapped, filled with a pattern, and must be found unchanged after the launch.
+    mapped and must be found unchanged after the launch. They hold pseudo-random bytes of
+    ``guard_seed``: a fixed pattern could be overwritten with itself.
     """
 
     name: str
@@ -64,6 +63,7 @@ class Region:
     role: Role
     element: ElementType
     guard: int = 4096
+    guard_seed: int = 0
 
     @property
     def base(self) -> int:
@@ -73,8 +73,8 @@ class Region:
     @property
     def mapped(self) -> bytes:
         """Everything the device maps for this region: guard, data, guard."""
-        pad = bytes([GUARD_PATTERN]) * self.guard
-        return pad + self.data + pad
+        pad = np.random.default_rng([self.guard_seed, *self.name.encode()]).bytes(2 * self.guard)
+        return pad[:self.guard] + self.data + pad[self.guard:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,16 @@ class Dispatch:
     held_out: bool = False
 
     def with_poisoned_outputs(self, seed: int) -> Dispatch:
-        """The same launch with every pure output filled with pseudo-random bytes of ``seed``.
+        """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
 
         A kernel that leaves part of an output unwritten then differs between seeds.
         """
         rng = np.random.default_rng(seed)
         regions = tuple(
-            replace(r, data=rng.bytes(len(r.data))) if r.role is Role.OUTPUT else r
+            replace(
+                r, guard_seed=seed,
+                data=rng.bytes(len(r.data)) if r.role is Role.OUTPUT else r.data,
+            )
             for r in self.regions
         )
         return replace(self, regions=regions)

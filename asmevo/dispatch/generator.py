@@ -69,24 +69,29 @@ def _tiny(rng: np.random.Generator, count: int, scale: float) -> Floats:
     return _normal(rng, count, scale * 2.0**-10)
 
 
-_BOUNDARY_VALUES = np.array(
+_FINITE_BOUNDARIES = np.array(
     [0.0, -0.0, 1.0, -1.0, 1.0 + 2**-7, 1.0 + 2**-8,  # a bf16 ulp and a tie between two bf16
-     1.17549435e-38, -1.17549435e-38, 1e-40, -1e-40,  # smallest normal f32 and denormals
-     3.3895314e38, -3.3895314e38, 65504.0, 6.1035156e-05, np.inf, -np.inf, np.nan],
+     1.17549435e-38, -1.17549435e-38, 1e-40, -1e-40, 6.1035156e-05],  # smallest normals, denormals
     dtype=np.float32,
+)
+_RUINOUS_BOUNDARIES = np.array(
+    [np.inf, -np.inf, np.nan, 3.3895314e38, -3.3895314e38, 65504.0], dtype=np.float32
 )
 
 
 def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
-    """Ordinary values with boundary values strewn in, one in about 2,000 elements.
+    """Ordinary values with ties, zeros, denormals and, sparsely, infinities and NaNs among them.
 
-    Sparse on purpose: an infinity or NaN in every row of a reduction would turn the whole output
-    into NaN, and a comparison of NaNs with NaNs proves nothing.
+    What makes a whole reduction infinite or NaN is sparse on purpose (one in about 16,000 elements,
+    but at least one): a comparison of NaNs with NaNs proves nothing.
     """
     values = _normal(rng, count, scale)
-    hits = max(1, count // 2048)
-    where = rng.choice(count, size=min(hits, count), replace=False)
-    values[where] = rng.choice(_BOUNDARY_VALUES, size=len(where))
+    ties = rng.choice(count, size=count // 64, replace=False)
+    values[ties] = values[(ties + 1 + rng.integers(0, 32, size=len(ties))) % count]
+    for boundaries, hits in ((_FINITE_BOUNDARIES, count // 256), (_RUINOUS_BOUNDARIES,
+                                                                  1 + count // 16384)):
+        where = rng.choice(count, size=min(hits, count), replace=False)
+        values[where] = rng.choice(boundaries, size=len(where))
     return values
 
 

@@ -49,18 +49,27 @@ class Buffer:
 class Scalar:
     """A by-value argument of type ``u32 i32 u64 i64 f32 f64``.
 
-    ``value`` is an expression for an integer type, a number for a floating-point one.
+    ``value`` is an expression for an integer type, a number for a floating-point one, or a list of
+    them, through which the dispatches go in turn: what never changes could be built into a kernel.
     """
 
     name: str
     offset: int
     type: str
-    value: str | int | float
+    value: str | int | float | Sequence[str | int | float]
 
     def __post_init__(self) -> None:
         if self.type not in SCALAR_FORMATS:
             known = ", ".join(SCALAR_FORMATS)
             raise KernelError(f"scalar '{self.name}' has the type '{self.type}' (known: {known})")
+
+    def value_of(self, turn: int) -> str | int | float:
+        """The value, or expression, for the dispatch number ``turn``."""
+        if isinstance(self.value, str | int | float):
+            return self.value
+        if not self.value:
+            raise KernelError(f"scalar '{self.name}' has an empty list of values")
+        return self.value[turn % len(self.value)]
 
     @property
     def size(self) -> int:
@@ -74,6 +83,11 @@ class Launch:
     grid: Sequence[str | int]
     workgroup: Sequence[int]
     dynamic_lds: str | int = 0
+
+    def __post_init__(self) -> None:
+        for name, sizes in (("grid", self.grid), ("workgroup", self.workgroup)):
+            if isinstance(sizes, str) or len(sizes) != 3:
+                raise KernelError(f"launch.{name} must have three numbers, not {sizes}")
 
 
 @dataclass(frozen=True)

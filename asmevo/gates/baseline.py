@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.descriptor import KernelDescriptor
@@ -14,13 +16,15 @@ from asmevo.codeobject.entry import entry_registers
 from asmevo.codeobject.interface import Interface, outside_hash
 from asmevo.device.device import Device, LaunchState, LoadedKernel, Timing, WorkgroupOrder
 from asmevo.dispatch.comparison import Tolerance, compare
-from asmevo.dispatch.dispatch import Dispatch
+from asmevo.dispatch.dispatch import Dispatch, Role
+from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
+from asmevo.profile.profile import Profile
 
 
 class OracleError(AsmEvoError):
@@ -45,16 +49,22 @@ class Condition:
 
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
 _PAGE = 4096
+_MOST_PAGES_DOWN = 0x5_0000_0000
 _LIMIT_FACTOR = 8
 _LIMIT_SLACK = 100_000
+_MOST_UNWRITTEN = 0.5
 
 
 def condition(repeat: int, seed: int) -> Condition:
     """The condition of verification repeat ``repeat`` (0, 1, 2...)."""
+    rng = np.random.default_rng([seed, repeat])
+    poison, output_seed = (int(word) for word in rng.integers(1, 1 << 32, size=2))
+    # Downwards over most of the user address space: high address bits change as well.
+    pages = int(rng.integers(1, _MOST_PAGES_DOWN))
     return Condition(
-        state=LaunchState(poison=seed * 1009 + repeat + 1, order=_ORDERS[repeat % len(_ORDERS)]),
-        output_seed=seed * 2003 + repeat,
-        displacement=repeat * 37 * _PAGE,
+        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)]),
+        output_seed=output_seed,
+        displacement=-pages * _PAGE,
     )
 
 
@@ -142,22 +152,37 @@ class Baseline:
 
     def timing(self, index: int, *, samples: int, warmup: int) -> Timing:
         """The original's timing of a dispatch; measured again each time unless deterministic."""
-        if not self.device.deterministic:
-            return self.loaded.time(self.dispatches[index], samples=samples, warmup=warmup)
         key = (index, samples, warmup)
-        if key not in self._timings:
-            self._timings[key] = self.loaded.time(
-                self.dispatches[index], samples=samples, warmup=warmup
-            )
+        if key not in self._timings or not self.device.deterministic:
+            self._timings[key] = self.time(self.loaded, index, samples=samples, warmup=warmup)
         return self._timings[key]
+
+    def time(self, loaded: LoadedKernel, index: int, *, samples: int, warmup: int) -> Timing:
+        """Time a kernel on a dispatch exactly as G2's first repeat verified it.
+
+        Were anything different (output contents, placement, undefined state), a candidate could
+        tell the timed run from the verified ones and skip its work there.
+        """
+        at = condition(0, self.seed)
+        return loaded.time(
+            at.prepare(self.dispatches[index]), at.state, samples=samples, warmup=warmup
+        )
+
+    def profile(self, loaded: LoadedKernel, index: int) -> Profile:
+        """Profile a kernel under the condition in which it is timed."""
+        at = condition(0, self.seed)
+        return loaded.profile(at.prepare(self.dispatches[index]), at.state)
 
     def self_check(self, tolerance: Tolerance) -> int:
         """Run the original twice on every dispatch and compare; gives the wave-instructions run.
 
         The two runs differ in undefined state, buffer placement, workgroup order and output
-        contents. Raises `OracleError` naming the dispatch and region that disagree.
+        contents. Raises `OracleError` naming the dispatch and region that disagree, and where a
+        dispatch asks for nothing: an output that is left unwritten, or is never anything but one
+        value or NaN, cannot tell a right kernel from a wrong one.
         """
         instructions = 0
+        telling: set[str] = set()
         first, second = condition(0, self.seed), condition(1, self.seed)
         # Both runs start from the same output contents: bytes the kernel never writes keep them,
         # and would differ between fillings although nothing is wrong.
@@ -169,6 +194,7 @@ class Baseline:
             self._instructions[index] = result.instructions
             repeated = self.loaded.run(second.prepare(dispatch), second.state)
             instructions += result.instructions + repeated.instructions
+            _check_written(prepared, result.regions)
             for outcome in compare(
                 prepared, result.regions, repeated.regions, tolerance
             ):
@@ -178,4 +204,41 @@ class Baseline:
                         f"'{outcome.region}' ({outcome.code}): its result depends on undefined "
                         "state, buffer placement or workgroup order"
                     )
+            telling |= _telling_outputs(prepared, result.regions)
+        for region in self.dispatches[0].regions if self.dispatches else ():
+            if region.role is Role.OUTPUT and region.name not in telling:
+                raise OracleError(
+                    f"output '{region.name}' is never anything but one value or not finite: its "
+                    "dispatches could not tell a right kernel from a wrong one"
+                )
         return instructions
+
+
+def _check_written(prepared: Dispatch, after: tuple[bytes, ...]) -> None:
+    """Raise `OracleError` when the original leaves most of an output as it was filled."""
+    for region, mapped in zip(prepared.regions, after, strict=True):
+        if region.role is not Role.OUTPUT:
+            continue
+        filled = np.frombuffer(region.data, np.uint8)
+        left = np.frombuffer(mapped, np.uint8)[region.guard:region.guard + len(region.data)]
+        if (filled == left).mean() > _MOST_UNWRITTEN:
+            raise OracleError(
+                f"the original leaves most of output '{region.name}' unwritten on dispatch "
+                f"'{prepared.name}': declare a smaller buffer or other scalars"
+            )
+
+
+def _telling_outputs(prepared: Dispatch, after: tuple[bytes, ...]) -> set[str]:
+    """Names of outputs of which at least half is finite, and not all of it one value."""
+    telling = set()
+    for region, mapped in zip(prepared.regions, after, strict=True):
+        data = mapped[region.guard:region.guard + len(region.data)]
+        if region.element.is_float:
+            values = to_floats(data, region.element)
+            values = values[np.isfinite(values)]
+            enough = 2 * values.size * region.element.size >= len(data)
+        else:
+            values, enough = np.frombuffer(data, np.uint8).astype(np.float64), True
+        if enough and values.size and values.min() < values.max():
+            telling.add(region.name)
+    return telling

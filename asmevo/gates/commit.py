@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,8 +28,10 @@ class CommitGate:
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "k", "s_floor", "dispatch_floor"):
-            if getattr(self, name) < 0:
-                raise SettingError(f"gates.{name} must not be negative, not {getattr(self, name)}")
+            if not 0.0 <= getattr(self, name) < math.inf:
+                raise SettingError(
+                    f"gates.{name} must be finite and not negative, not {getattr(self, name)}"
+                )
 
     def threshold(self, best: float, variation: float) -> float:
         """m*: the least speedup worth a commit."""

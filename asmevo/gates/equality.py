@@ -46,6 +46,8 @@ class EqualityGate:
                 result = trial.loaded.run(
                     prepared, at.state, limit=baseline.instruction_limit(index)
                 )
+            except UnsupportedError as error:
+                return Verdict(self.gate, Outcome.MISSING, "unsupported", str(error), evidence)
             except DeviceFault as fault:
                 if dispatch.held_out:
                     return _held_out_failure(evidence)

@@ -18,6 +18,8 @@ from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import CandidateGate, Trial
 from asmevo.gates.verdict import Verdict
 
+_MOST_REPEATS = 100
+
 
 @dataclass(frozen=True)
 class Gates:
@@ -35,9 +37,9 @@ class Gates:
     tolerance: Tolerance = field(default_factory=Tolerance)
 
     def __post_init__(self) -> None:
-        if self.equality.repeats < 3:
+        if not 3 <= self.equality.repeats <= _MOST_REPEATS:
             raise SettingError(
-                f"gates.repeats must be at least 3, not {self.equality.repeats}"
+                f"gates.repeats must be from 3 to {_MOST_REPEATS}, not {self.equality.repeats}"
             )
 
     def judge(

@@ -69,16 +69,15 @@ class LatencyGate:
     def _timed(self, trial: Trial, index: int) -> tuple[Timing, Timing]:
         baseline, loaded = trial.baseline, trial.loaded
         assert loaded is not None
-        dispatch = baseline.dispatches[index]
         if baseline.device.deterministic:
             old = baseline.timing(index, samples=1, warmup=0)
-            return old, loaded.time(dispatch, samples=1, warmup=0)
+            return old, baseline.time(loaded, index, samples=1, warmup=0)
         half, rest = -(-self.samples // 2), self.samples // 2
         first_old = baseline.timing(index, samples=half, warmup=self.warmup)
-        first_new = loaded.time(dispatch, samples=half, warmup=self.warmup)
+        first_new = baseline.time(loaded, index, samples=half, warmup=self.warmup)
         if rest == 0:
             return first_old, first_new
-        second_new = loaded.time(dispatch, samples=rest, warmup=self.warmup)
+        second_new = baseline.time(loaded, index, samples=rest, warmup=self.warmup)
         second_old = baseline.timing(index, samples=rest, warmup=self.warmup)
         return _joined(first_old, second_old), _joined(first_new, second_new)
 

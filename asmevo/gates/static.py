@@ -15,12 +15,20 @@ from asmevo.gates.baseline import Baseline, findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.program import Program
-from asmevo.isa.registers import names
+from asmevo.isa.registers import (
+    EXEC_MASK,
+    FLAT_SCRATCH_LO,
+    M0_MASK,
+    MODE_MASK,
+    XNACK_MASK_LO,
+    mask,
+    names,
+)
 from asmevo.isa.resources import register_use
 from asmevo.isa.violation import Violation
 
 # Operations a candidate may use although the original does not: they read and write registers,
-# LDS or wait counters only, and cannot change mode, exec, control flow or reach memory.
+# LDS or wait counters only, and cannot change mode or control flow or reach memory.
 REVIEWED_OPS = frozenset({
     "s_nop", "s_waitcnt", "s_mov_b32", "s_mov_b64", "s_add_i32", "s_add_u32", "s_addc_u32",
     "s_and_b32", "s_or_b32", "s_lshl_b32", "s_lshr_b32", "s_mul_i32",
@@ -39,6 +47,15 @@ COUNTED_OPS = frozenset({
     "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_sleep", "s_setprio", "s_endpgm", "s_barrier",
     "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
 })
+
+# Registers with a meaning of their own: a candidate may not write them more often.
+SPECIAL_REGISTERS = {
+    "exec": EXEC_MASK, "m0": M0_MASK, "mode": MODE_MASK,
+    "flat_scratch": mask(FLAT_SCRATCH_LO, 2), "xnack_mask": mask(XNACK_MASK_LO, 2),
+}
+
+# Bits that decide which caches an access goes through, and so who sees a store when.
+COHERENCE_MODIFIERS = ("sc0", "sc1", "nt", "glc", "slc", "dlc")
 
 
 @dataclass(frozen=True)
@@ -71,6 +88,8 @@ class StaticGate:
             yield "outside-changed", f"something outside the kernel '{kernel.symbol}' changed"
         code = program(candidate, kernel.symbol)
         yield from self._opcodes(baseline.program, code)
+        yield from _special_writes(baseline.program, code)
+        yield from _coherence(baseline.program, code)
         yield from _resources(kernel.descriptor, code)
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
@@ -90,6 +109,30 @@ class StaticGate:
             yield "barrier-removed", (
                 f"{barriers} s_barrier where the original has {known['s_barrier']}"
             )
+
+
+def _special_writes(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
+    for name, registers in SPECIAL_REGISTERS.items():
+        before, after = (
+            sum(1 for i in code.instructions if i.writes & registers)
+            for code in (original, candidate)
+        )
+        if after > before:
+            yield "special-register", f"{after} writes of {name} where the original has {before}"
+
+
+def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
+    def accesses(code: Program) -> Counter[tuple[str, ...]]:
+        return Counter(
+            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m)))
+            for i in code.instructions
+            if i.accesses_memory
+        )
+
+    known = accesses(original)
+    for access, count in accesses(candidate).items():
+        if len(access) > 1 and count > known[access]:
+            yield "coherence", f"{count} {' '.join(access)} where the original has {known[access]}"
 
 
 def _resources(descriptor: KernelDescriptor, code: Program) -> Iterator[tuple[str, str]]:

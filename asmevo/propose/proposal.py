@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.isa.program import Program
@@ -70,6 +70,7 @@ class Evidence:
     directions: tuple[Direction, ...] = ()
 
 
+@runtime_checkable
 class Proposer(Protocol):
     """Suggests local edits; decides nothing."""
 

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     pull = commands.add_parser("pull", parents=[common],
                                help="write the best validated replacement of an original")
     pull.add_argument("--original", required=True, metavar="SHA256|PATH",
-                      help="the original's SHA-256 (or its first digits), or the file itself")
+                      help="the original's SHA-256, or the file itself")
     pull.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
     pull.add_argument("--kernel", metavar="SYMBOL", help="the kernel, if several were improved")
     pull.add_argument("--isa", metavar="NAME", help="refuse anything not built for it, e.g. gfx942")

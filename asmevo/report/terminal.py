@@ -87,13 +87,10 @@ def print_result(result: Result) -> None:
     if result.verdicts:
         console.print()
         console.print(verdict_table(result.verdicts))
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in _rows(result):
-        table.add_row(name, value)
     console.print()
-    console.print(table)
+    for name, value in _rows(result):
+        # One line each whatever the width: hashes and paths are there to be copied.
+        console.print(Text.assemble((f"{name:<14}", "bold"), value), soft_wrap=True)
     for hint in _hints(result):
         console.print(Text(hint, "dim"), soft_wrap=True)
 

@@ -28,7 +28,7 @@ class Budget:
     _started: float | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.attempts < 1 or self.seconds <= 0:
+        if self.attempts < 1 or not self.seconds > 0:
             raise BudgetError("search.budget needs at least one attempt and more than 0 seconds")
 
     def start(self) -> None:

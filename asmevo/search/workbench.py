@@ -45,7 +45,7 @@ class Workbench:
         loaded = self.baseline.device.load(code_object, kernel)
         code = program(code_object, kernel)
         profiles = tuple(
-            loaded.profile(self.baseline.dispatches[index])
+            self.baseline.profile(loaded, index)
             for index in self.baseline.timed_dispatches
         )
         return Evidence(

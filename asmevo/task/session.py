@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -31,9 +31,6 @@ from asmevo.search.workbench import Workbench
 
 log = logging.getLogger(__name__)
 
-Component = TypeVar("Component")
-
-
 class ConfigError(AsmEvoError):
     """The configuration asks for something that cannot be made."""
 
@@ -49,7 +46,7 @@ class Session:
         self.config = config
         self.folder = folder
 
-    def _make(self, group: str, kind: type[Component] | None = None) -> Any:
+    def _make(self, group: str, kind: type[Any]) -> Any:
         node = self.config.get(group)
         if node is None:
             raise ConfigError(f"the configuration has no '{group}'")
@@ -62,7 +59,7 @@ class Session:
             if isinstance(error.__cause__, TypeError):
                 raise ConfigError(f"{group}: {error.__cause__}") from error
             raise ConfigError(f"{group}: {str(error).splitlines()[0]}") from error
-        if kind is not None and not isinstance(made, kind):
+        if not isinstance(made, kind):
             raise ConfigError(f"{group}: a {type(made).__name__} is not a {kind.__name__}")
         return made
 
@@ -72,11 +69,11 @@ class Session:
 
     @cached_property
     def device(self) -> Device:
-        return cast(Device, self._make("device"))
+        return cast(Device, self._make("device", Device))
 
     @cached_property
     def oracle(self) -> DeclaredOracle:
-        return cast(DeclaredOracle, self._make("oracle"))
+        return cast(DeclaredOracle, self._make("oracle", DeclaredOracle))
 
     @cached_property
     def gates(self) -> Gates:
@@ -84,11 +81,11 @@ class Session:
 
     @cached_property
     def windows(self) -> WindowFinder:
-        return cast(WindowFinder, self._make("profile"))
+        return cast(WindowFinder, self._make("profile", WindowFinder))
 
     @cached_property
     def proposer(self) -> Proposer:
-        return cast(Proposer, self._make("proposer"))
+        return cast(Proposer, self._make("proposer", Proposer))
 
     @cached_property
     def search(self) -> Search:
@@ -100,7 +97,7 @@ class Session:
 
     @cached_property
     def toolchain(self) -> Toolchain:
-        return cast(Toolchain, self._make("toolchain"))
+        return cast(Toolchain, self._make("toolchain", Toolchain))
 
     @cached_property
     def code_object(self) -> CodeObject:

@@ -24,8 +24,11 @@ class Verify:
         sha256 = session.config.candidate
         if sha256 is None:
             raise ConfigError("task=verify needs candidate=<sha256 of a stored replacement>")
-        if not _SHA256.fullmatch(str(sha256)):
-            raise ConfigError(f"candidate={sha256} is not a SHA-256 (64 hexadecimal digits)")
+        sha256 = str(sha256).lower()
+        if not _SHA256.fullmatch(sha256):
+            raise ConfigError(
+                f"candidate={session.config.candidate} is not a SHA-256 (64 hexadecimal digits)"
+            )
         original = session.code_object
         known = session.registry.replacements(object_sha256=sha256)
         if not known:

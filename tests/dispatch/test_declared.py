@@ -112,7 +112,8 @@ def test_poison_touches_pure_outputs_only() -> None:
     launch = dispatches()[0]
     poisoned = launch.with_poisoned_outputs(3)
     assert poisoned.regions[0].data != launch.regions[0].data
-    assert poisoned.regions[1] == launch.regions[1]
+    assert poisoned.regions[1].data == launch.regions[1].data
+    assert poisoned.regions[1].mapped != launch.regions[1].mapped  # its guards are others
     assert poisoned.with_poisoned_outputs(4).regions[0].data != poisoned.regions[0].data
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 import asmevo_core as core
 import numpy as np
@@ -20,8 +22,8 @@ from asmevo.device.device import (
     UnsupportedError,
 )
 from asmevo.device.emulator import launch, lower
-from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_workgroups
-from asmevo.dispatch.dispatch import GUARD_PATTERN, Dispatch, Region
+from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_units
+from asmevo.dispatch.dispatch import Dispatch, Region
 from asmevo.isa.program import Program
 from asmevo.profile.profile import Profile
 
@@ -43,19 +45,21 @@ class Emulator:
     `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
     kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
 
-    ``name`` is recorded with every timing; ``instruction_budget`` bounds the wave-instructions of
-    one launch.
+    ``name`` is recorded with every timing, with a digest of the cycle model's parameters behind it,
+    so that times of different models are never taken for one another's. ``instruction_budget``
+    bounds the wave-instructions of one launch.
     """
 
     def __init__(self, name: str, timing: TimingModel,
                  instruction_budget: int = 200_000_000) -> None:
-        self._name = name
+        self._model = name
         self.timing = timing
         self.instruction_budget = instruction_budget
 
-    @property
+    @cached_property
     def name(self) -> str:
-        return self._name
+        digest = hashlib.sha256(repr(self.timing.parameters).encode()).hexdigest()
+        return f"{self._model}:{digest[:8]}"
 
     @property
     def source(self) -> TimingSource:
@@ -110,26 +114,34 @@ class EmulatedKernel:
         return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
                          seconds)
 
-    def time(self, dispatch: Dispatch, *, samples: int, warmup: int) -> Timing:
+    def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,
+             warmup: int) -> Timing:
         """One modelled latency: repeating a deterministic model would only pretend to a spread."""
-        result = self._simulate(dispatch)
+        result = self._simulate(dispatch, state)
         return Timing(dispatch.name, (result.microseconds,), TimingSource.MODELLED,
                       self._emulator.name)
 
-    def profile(self, dispatch: Dispatch) -> Profile:
-        """Stall cycles per instruction on the most loaded compute unit, modelled."""
-        return self._simulate(dispatch).profile(dispatch.name, self._emulator.name)
+    def profile(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE) -> Profile:
+        """Stall cycles per instruction on the slowest simulated compute unit, modelled."""
+        return self._simulate(dispatch, state).profile(dispatch.name, self._emulator.name)
 
-    def trace(self, dispatch: Dispatch, workgroups: npt.NDArray[np.uint32]) -> core.Trace:
+    def trace(self, dispatch: Dispatch, workgroups: npt.NDArray[np.uint32],
+              state: LaunchState = _DEFAULT_STATE) -> core.Trace:
         """Execute only ``workgroups`` (linear ids) and record what their waves did."""
         trace = core.Trace()
-        self._execute(dispatch, LaunchState(), workgroups, trace)
+        self._execute(dispatch, state, workgroups, trace)
         return trace
 
-    def _simulate(self, dispatch: Dispatch) -> TimingResult:
+    def _simulate(self, dispatch: Dispatch, state: LaunchState) -> TimingResult:
+        """The slowest of several compute units: work may not be the same for every workgroup."""
+        chosen = representative_units(dispatch.grid, self._emulator.timing, seed=state.poison)
+        return max((self._simulate_unit(dispatch, state, workgroups) for workgroups in chosen),
+                   key=lambda result: result.cycles)
+
+    def _simulate_unit(self, dispatch: Dispatch, state: LaunchState,
+                       workgroups: list[int]) -> TimingResult:
         model = self._emulator.timing
-        workgroups = representative_workgroups(dispatch.grid, model)
-        trace = self.trace(dispatch, np.asarray(workgroups, dtype=np.uint32))
+        trace = self.trace(dispatch, np.asarray(workgroups, dtype=np.uint32), state)
         x, y, z = dispatch.workgroup
         descriptor = self._kernel.descriptor
         return model.run(
@@ -146,7 +158,8 @@ class EmulatedKernel:
         kernarg = launch.kernarg_segment(dispatch, state)
         address = launch.kernarg_address(dispatch.regions, len(kernarg))
         buffers = [_mapped(region) for region in dispatch.regions]
-        regions = [(region.name, region.base, buffer, True)
+        # Nothing may write an input, not even to put back what it overwrote.
+        regions = [(region.name, region.base, buffer, region.role.written)
                    for region, buffer in zip(dispatch.regions, buffers, strict=True)]
         try:
             memory = core.Memory([*regions, ("kernarg", address, kernarg, False)])
@@ -182,7 +195,4 @@ class EmulatedKernel:
 
 def _mapped(region: Region) -> Bytes:
     """A fresh copy of a region's guard, data, guard."""
-    buffer = np.empty(len(region.data) + 2 * region.guard, dtype=np.uint8)
-    buffer[:region.guard] = buffer[len(buffer) - region.guard:] = GUARD_PATTERN
-    buffer[region.guard:region.guard + len(region.data)] = np.frombuffer(region.data, np.uint8)
-    return buffer
+    return np.frombuffer(bytearray(region.mapped), dtype=np.uint8)

@@ -1,7 +1,7 @@
 """The cycle model: from an execution trace to cycles, and to stalls per instruction.
 
-One compute unit is simulated, the most loaded one of the launch: its workgroups occupy wave slots
-as registers, LDS and slots allow, and its four SIMDs issue in order, one turn every 4 clk each.
+One compute unit is simulated at a time: its workgroups occupy wave slots as registers, LDS and
+slots allow, and its four SIMDs issue in order, one turn every 4 clk each.
 Times are device time from the launch of the first wave to the last completion, outstanding stores
 included; launch overhead, instruction cache misses, TLB misses, L2 capacity and dependent-issue
 latencies of the VALU are not modelled (no public figure exists for them, or it is a later
@@ -34,6 +34,7 @@ STALL_CAUSES = (StallCause.VMCNT, StallCause.LGKMCNT, StallCause.DEPENDENCY, Sta
                 StallCause.BARRIER, StallCause.FETCH, StallCause.NOP)
 
 _SIMDS = 4
+_DRAWN_UNITS = 2
 _VGPR_ACCUM_GRANULE = 4  # accum_offset is a multiple of 4 (gfx90a+ kernel descriptor)
 _NO_WAIT = 0xFF
 
@@ -53,6 +54,11 @@ _CLASSES = {
 # VSKIP skips vector instructions at a rate that is not public; a timer read makes results depend
 # on the model itself.
 _UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime"})
+
+
+# 32-bit integer multiplies (LLVM SISchedule.td, WriteQuarterRate32).
+_QUARTER_RATE = frozenset({"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32",
+                           "v_mad_i64_i32"})
 
 
 class ResidencyError(AsmEvoError):
@@ -115,15 +121,21 @@ def residency(machine: MachineParameters, *, vgprs: int, agprs: int, sgprs: int,
     return Residency(slots, workgroups)
 
 
-def representative_workgroups(grid: tuple[int, int, int], model: TimingModel) -> list[int]:
-    """The linear ids of the workgroups that run on the most loaded compute unit.
+def representative_units(grid: tuple[int, int, int], model: TimingModel, *,
+                         seed: int) -> list[list[int]]:
+    """Linear workgroup ids of the compute units to simulate: the first, the last, two others.
 
     Workgroups are dealt round-robin over the XCDs (AMD, "MI300 compute and memory partition
-    modes") and, inside an XCD, over its compute units [assumed], so the first unit has the most:
-    every *n*-th workgroup of *n* compute units.
+    modes") and, inside an XCD, over its compute units [assumed]: unit *k* of *n* runs every *n*-th
+    workgroup from *k* on, and the first unit has the most. The others follow from ``seed``, so that
+    a kernel cannot be fast on the simulated units alone.
     """
     count = grid[0] * grid[1] * grid[2]
-    return list(range(0, count, model.parameters.machine.compute_units))
+    units = model.parameters.machine.compute_units
+    busy = min(count, units)
+    drawn = np.random.default_rng(seed).integers(0, busy, size=_DRAWN_UNITS)
+    chosen = dict.fromkeys([0, busy - 1, *drawn.tolist()])
+    return [list(range(unit, count, units)) for unit in chosen]
 
 
 class TimingModel:
@@ -140,7 +152,7 @@ class TimingModel:
             lds_bytes: int, workgroup_waves: int, workgroups: int) -> TimingResult:
         """Time the traced workgroups of a launch of ``workgroups`` workgroups.
 
-        ``trace`` is an `asmevo_core.Trace` of exactly `representative_workgroups`; registers are
+        ``trace`` is an `asmevo_core.Trace` of one unit of `representative_units`; registers are
         per work-item (``sgprs`` per wave, VCC and friends included), ``lds_bytes`` static plus
         dynamic. Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not
         belong to ``program``.
@@ -193,7 +205,9 @@ class TimingModel:
         _refuse_untimed(instruction)
         issue = self.parameters.issue
         busy = TURN
-        if instruction.unit is Unit.VALU:
+        if instruction.op in _QUARTER_RATE:
+            busy = issue.integer_multiply
+        elif instruction.unit is Unit.VALU:
             busy = issue.valu
         elif instruction.unit is Unit.TRANS:
             busy = issue.transcendental

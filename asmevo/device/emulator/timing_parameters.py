@@ -40,6 +40,7 @@ class IssueParameters:
 
     valu: int
     transcendental: int
+    integer_multiply: int
     branch_taken: int
     branch_not_taken: int
     barrier_release: int
@@ -101,9 +102,10 @@ _MAY_BE_ZERO = frozenset({"barrier_release", "misaligned_fetch", "sl1d_miss_late
                           "store_overhead"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
-_AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "branch_taken", "branch_not_taken"})
+_AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",
+                              "branch_not_taken"})
 _LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
-           "transcendental": 1 << 15}
+           "transcendental": 1 << 15, "integer_multiply": 1 << 15}
 _DEFAULT_LIMIT = 1 << 20
 # Capacities in lines of 128 bytes must hold at least one line.
 _LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes"})

@@ -17,7 +17,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.source import InstalledFile
 from asmevo.device.device import LaunchState, RunResult, WorkgroupOrder
 from asmevo.device.emulator.emulator import EmulatedKernel, Emulator
-from asmevo.dispatch.dispatch import GUARD_PATTERN, Dispatch, ElementType, Pointer, Region, Role
+from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.isa.parse import parse
 
 if TYPE_CHECKING:
@@ -66,9 +66,8 @@ def output(result: RunResult, launched: Dispatch, name: str) -> bytes:
     """The bytes of a region after the launch; its guards must be untouched."""
     for after, before in zip(result.regions, launched.regions, strict=True):
         if before.name == name:
-            guard = bytes([GUARD_PATTERN]) * before.guard
-            assert after[:before.guard] == guard
-            assert after[-before.guard:] == guard
+            assert after[:before.guard] == before.mapped[:before.guard]
+            assert after[-before.guard:] == before.mapped[-before.guard:]
             return after[before.guard:-before.guard]
     raise AssertionError(name)
 

@@ -22,7 +22,7 @@ from asmevo.device.emulator.timing import (
     ResidencyError,
     TimingModel,
     TimingResult,
-    representative_workgroups,
+    representative_units,
     residency,
 )
 from asmevo.isa.program import Program
@@ -124,6 +124,13 @@ def test_transcendentals_take_the_alu_for_sixteen_clk() -> None:
     result = time_waves([Wave().run(*[TRANS] * 10, VALU, END)])
     assert result.cycles == 10 * 16 + 4 + TURN
     assert stalled(result, StallCause.UNIT_BUSY) == 10 * 12
+
+
+def test_integer_multiplies_run_at_a_quarter_of_the_rate() -> None:
+    """Charged like an addition, they would make strength reduction look like a loss."""
+    add = cycles(Wave().run(*["v_add_u32_e64 v1, v2, v3"] * 16, VALU, END))
+    multiply = cycles(Wave().run(*["v_mul_lo_u32 v1, v2, v3"] * 16, VALU, END))
+    assert multiply - add == 16 * (P.issue.integer_multiply - P.issue.valu)
 
 
 def test_the_last_transcendental_is_waited_for() -> None:
@@ -426,12 +433,21 @@ def test_a_workgroup_that_cannot_fit_is_refused(vgprs: int, lds_bytes: int, wave
                   workgroup_waves=waves)
 
 
-def test_the_first_compute_unit_gets_every_nth_workgroup() -> None:
-    assert representative_workgroups((1, 1, 1), MODEL) == [0]
-    assert representative_workgroups((304, 1, 1), MODEL) == [0]
-    assert representative_workgroups((305, 2, 1), MODEL) == [0, 304, 608]
+def test_a_compute_unit_gets_every_nth_workgroup() -> None:
+    assert representative_units((1, 1, 1), MODEL, seed=0) == [[0]]
+    first, last, *_ = representative_units((304, 1, 1), MODEL, seed=0)
+    assert (first, last) == ([0], [303])
+    first, last, *_ = representative_units((305, 2, 1), MODEL, seed=0)
+    assert (first, last) == ([0, 304, 608], [303, 607])
     small = load_model("emulator_mi308x")
-    assert representative_workgroups((161, 1, 1), small) == [0, 80, 160]
+    assert representative_units((161, 1, 1), small, seed=0)[0] == [0, 80, 160]
+
+
+def test_which_units_are_simulated_depends_on_the_seed() -> None:
+    chosen = {tuple(u[0] for u in representative_units((304, 1, 1), MODEL, seed=s))
+              for s in range(8)}
+    assert len(chosen) > 4
+    assert all(2 <= len(units) <= 4 and len(set(units)) == len(units) for units in chosen)
 
 
 @pytest.mark.parametrize("aligned", [True, False])
