@@ -84,4 +84,5 @@ def program(code_object: CodeObject, symbol: str | None = None) -> Program:
     """Decode a kernel; raises `CodeObjectError` for an unknown one, and what `Program` raises."""
     kernel = code_object.kernel(symbol)
     listing = rows(code_object.code(kernel), code_object.target)
-    return Program.from_disassembly(listing, labels(code_object, kernel, listing))
+    return Program.from_disassembly(listing, labels(code_object, kernel, listing),
+                                    isa=code_object.target.isa)

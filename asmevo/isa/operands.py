@@ -1,4 +1,4 @@
-"""The operand grammar of LLVM's AMDGPU assembler for gfx942."""
+"""The operand grammar of LLVM's AMDGPU assembler for gfx90a, gfx942 and gfx950."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ _NAMED_SOURCES: dict[str, tuple[int, int] | None] = {
 _REGISTER = re.compile(r"(s|v|a|ttmp)(?:([0-9]{1,3})|\[([0-9]{1,3})(?::([0-9]{1,3}))?\])")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)")
 _FLOAT = re.compile(r"-?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_SYMBOL = re.compile(r"([A-Za-z_.$][A-Za-z0-9_.$]*)@(?:rel|abs|gotpcrel)32@(?:lo|hi)"
+                     r"(?:([+-])([0-9]+|0[xX][0-9a-fA-F]+))?")
 _LABEL = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$@]*")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)")
 
 _GPR_INDEX_BITS = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
-# Hardware register ids of gfx942 (LLVM, SIDefines: hwreg).
+# Hardware register ids (LLVM, SIDefines: hwreg); those from XCC_ID on are new in gfx942.
 _HARDWARE_REGISTERS = {
     "HW_REG_MODE": 1, "HW_REG_STATUS": 2, "HW_REG_TRAPSTS": 3, "HW_REG_HW_ID": 4,
     "HW_REG_GPR_ALLOC": 5, "HW_REG_LDS_ALLOC": 6, "HW_REG_IB_STS": 7, "HW_REG_SH_MEM_BASES": 15,
@@ -91,13 +93,13 @@ def parse_integer(text: str) -> int:
 
 
 def parse_source(text: str) -> Operand:
-    """One register, constant, ``off`` or named value with its input modifiers.
+    """One register, constant, ``off``, named value or symbol with its input modifiers.
 
     Raises ParseError for anything else, for registers outside their file and for constants that do
     not fit 32 bits.
     """
     body, neg, absolute, sext = _strip_modifiers(text)
-    operand = _register(body) or _named(body) or _constant(body)
+    operand = _register(body) or _named(body) or _constant(body) or _symbol(body)
     if operand is None:
         raise ParseError(f"'{text[:60]}' is not an operand")
     if neg or absolute or sext:
@@ -107,12 +109,13 @@ def parse_source(text: str) -> Operand:
 
 
 def parse_immediate(text: str) -> Operand:
-    """An instruction field: an integer, ``hwreg(..)``, ``sendmsg(..)`` or ``gpr_idx(..)``.
+    """An instruction field: a constant, ``hwreg(..)``, ``sendmsg(..)`` or ``gpr_idx(..)``.
 
     A named field becomes ``NAMED`` and ``value`` holds its encoding.
     """
-    if _INTEGER.fullmatch(text):
-        return _integer(text)
+    constant = _constant(text)
+    if constant is not None:
+        return constant
     call = _CALL.fullmatch(text)
     if call is None:
         raise ParseError(f"'{text[:60]}' is not an immediate")
@@ -193,6 +196,16 @@ def _constant(text: str) -> Operand | None:
             raise ParseError(f"constant {text} does not fit 32 bits") from None
         return Operand(OperandKind.CONSTANT, text, value=bits)
     return None
+
+
+def _symbol(text: str) -> Operand | None:
+    match = _SYMBOL.fullmatch(text)
+    if match is None:
+        return None
+    value = parse_integer(match[3]) if match[3] else 0
+    if value >= 1 << 31:
+        raise ParseError(f"the offset of '{text[:60]}' does not fit 32 bits")
+    return Operand(OperandKind.SYMBOL, text, value=-value if match[2] == "-" else value)
 
 
 def _integer(text: str) -> Operand:

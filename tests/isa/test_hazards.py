@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.hazard_rules import RULES
+from asmevo.isa.hazard_rules import rules
 from asmevo.isa.hazards import hazards, smallest_nop
 from asmevo.isa.program import Program
 
@@ -99,7 +99,7 @@ def test_a_rule_holds_up_to_its_distance(
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {rule.kind for rule in RULES} == {case[0] for case in RULE_CASES}
+    assert {rule.kind for rule in rules("gfx942")} == {case[0] for case in RULE_CASES}
 
 
 @pytest.mark.parametrize("text", [

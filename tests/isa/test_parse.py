@@ -211,8 +211,8 @@ def test_malformed_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("mnemonic", [
-    "s_bogus", "v_add3_u32_e32", "s_add_u32_e64", "v_add_f32_e99", "s_movrels_b32", ".long",
-    "tbuffer_load_format_x", "exp", "image_load"])
+    "s_bogus", "v_add3_u32_e32", "s_add_u32_e64", "v_add_f32_e99", "s_movrels_b32", ".quad",
+    "tbuffer_load_format_q", "exp", "image_load"])
 def test_an_unknown_mnemonic_is_named(mnemonic: str) -> None:
     with pytest.raises(UnknownInstructionError, match=mnemonic):
         parse(f"{mnemonic} v0, v1")
