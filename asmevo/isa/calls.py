@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
 from asmevo.isa.program import Program
-from asmevo.isa.registers import members
+from asmevo.isa.registers import EVERYTHING, mask, members
 
 CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
 _WORD = 4
+# Calls whose address another call keeps are found a round later.
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +36,24 @@ def link_register(instruction: Instruction) -> int:
 def jump_targets(program: Program) -> Mapping[int, int | None]:
     """Instruction reached by each call and ``s_setpc_b64``; ``None`` where the code does not tell.
 
-    An address that is known but lies outside the program counts as unknown.
+    An address that is known but lies outside the program counts as unknown. Addresses survive a
+    call of known code that leaves their registers alone.
     """
     found: dict[int, int | None] = {}
     if not any(i.op in CALLS or i.op == "s_setpc_b64" for i in program.instructions):
         return found
+    for _ in range(_ROUNDS):
+        clobbers = {index: _clobbers(program, found, target) for index, target in found.items()
+                    if target is not None and program.instructions[index].op in CALLS}
+        known, found = found, _pass(program, clobbers)
+        if found == known:
+            break
+    return found
+
+
+def _pass(program: Program, clobbers: Mapping[int, int]) -> dict[int, int | None]:
+    """One pass in address order; ``clobbers`` are registers that a call may write."""
+    found: dict[int, int | None] = {}
     index_of = {offset: index for index, offset in enumerate(program.offsets[:-1])}
     offset_of = {name: program.offsets[index] for index, name in program.labels.items()}
     joins = {target for target in program.targets if target is not None} | set(program.labels)
@@ -53,10 +68,37 @@ def jump_targets(program: Program) -> Mapping[int, int | None]:
             address = _address(instruction.operands[-1], halves)
             found[index] = None if address is None else index_of.get(address)
         _step(instruction, program.offsets[index], offset_of, halves, sums)
-        if instruction.op in CALLS or instruction.unit is Unit.OPAQUE or (
+        if instruction.op in CALLS:
+            written = clobbers.get(index, EVERYTHING)
+            halves = {n: half for n, half in halves.items() if not written & mask(n)}
+            sums = {}
+        elif instruction.unit is Unit.OPAQUE or (
                 instruction.is_branch and not instruction.is_conditional):
             halves, sums = {}, {}
     return found
+
+
+def _clobbers(program: Program, jumps: Mapping[int, int | None], function: int) -> int:
+    """Registers that a function may write before it returns."""
+    written = 0
+    seen: set[int] = set()
+    pending = [function]
+    while pending:
+        index = pending.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        i = program.instructions[index]
+        target = jumps.get(index, program.targets[index])
+        if i.unit is Unit.OPAQUE or (i.op in CALLS and target is None):
+            return EVERYTHING
+        written |= i.writes
+        if target is not None:
+            pending.append(target)
+        falls_through = not i.is_branch or i.is_conditional or i.op in CALLS
+        if falls_through and not i.ends_program and index + 1 < len(program):
+            pending.append(index + 1)
+    return written
 
 
 def _address(pair: Operand, halves: Mapping[int, _Half]) -> int | None:
