@@ -237,11 +237,13 @@ def _hardware_register(arguments: list[str]) -> int:
 
 
 def _message(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        raise ParseError("sendmsg with an operation or stream is not supported")
+    """``sendmsg(message[, operation[, stream]])``; operations and streams as numbers only."""
+    if not 1 <= len(arguments) <= 3:
+        raise ParseError("sendmsg takes a message, an operation and a stream")
     number = _MESSAGES.get(arguments[0])
     if number is None:
         number = parse_integer(arguments[0])
-    if not 0 <= number < 16:
-        raise ParseError(f"sendmsg({arguments[0][:40]}) is out of range")
-    return number
+    operation, stream = (*(parse_integer(a) for a in arguments[1:]), 0, 0)[:2]
+    if not (0 <= number < 16 and 0 <= operation < 8 and 0 <= stream < 4):
+        raise ParseError(f"sendmsg({', '.join(arguments)[:60]}) is out of range")
+    return number | operation << 4 | stream << 8
