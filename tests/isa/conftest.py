@@ -22,14 +22,23 @@ SMALL_KERNELS = ("layer_norm.co", *(
 
 
 @functools.cache
-def _wheel() -> Path:
+def _wheel(isa: str = "gfx942") -> Path:
     distribution = importlib.metadata.distribution("amd-aiter")
-    return Path(str(distribution.locate_file("aiter_meta/hsa/gfx942")))
+    return Path(str(distribution.locate_file(f"aiter_meta/hsa/{isa}")))
 
 
 @functools.cache
 def _load(name: str) -> Program:
     return disassemble.program(CodeObject.parse((_wheel() / name).read_bytes()))
+
+
+@functools.cache
+def _families(isa: str) -> list[CodeObject]:
+    names = sorted(_wheel(isa).glob("**/*.co"))
+    first = {path.parent: path for path in reversed(names)}
+    last = {path.parent: path for path in names}
+    return [CodeObject.parse(path.read_bytes())
+            for path in sorted({*first.values(), *last.values()})]
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +51,12 @@ def kernel() -> Kernels:
 def corpus() -> list[str]:
     """Names of all gfx942 objects."""
     return sorted(str(p.relative_to(_wheel())) for p in _wheel().glob("**/*.co"))
+
+
+@pytest.fixture(scope="session")
+def families() -> Callable[[str], list[CodeObject]]:
+    """The first and the last object of every folder of the wheel, by processor."""
+    return _families
 
 
 @pytest.fixture(scope="session")
