@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from asmevo.isa.errors import ParseError
 from asmevo.isa.operands import parse_integer
@@ -34,6 +35,7 @@ SDWA = frozenset(_NAMES)
 _MODIFIER = re.compile(r"\s*([a-z][a-z0-9_]*)(?::(\[[^\]]*\]|swizzle\([^)]*\)|[A-Za-z0-9_-]+))?")
 
 
+@lru_cache(maxsize=1 << 13)
 def parse_modifiers(text: str) -> tuple[tuple[str, ModifierValue], ...]:
     """Parse a space-separated modifier list.
 

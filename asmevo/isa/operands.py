@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from functools import lru_cache
 
 from asmevo.isa.errors import ParseError
 from asmevo.isa.instruction import Operand, OperandKind
@@ -92,6 +93,7 @@ def parse_integer(text: str) -> int:
     return sign * int(digits, base)
 
 
+@lru_cache(maxsize=1 << 13)
 def parse_source(text: str) -> Operand:
     """One register, constant, ``off``, named value or symbol with its input modifiers.
 

@@ -58,7 +58,7 @@ class Program:
         index_of = {offset: index for index, offset in enumerate([*offsets, end])}
         named = {name: offset for offset, name in labels.items()}
         targets = tuple(
-            _target(instruction, offset, index_of, named)
+            _target(instruction, offset, index_of, named) if instruction.is_branch else None
             for instruction, offset in zip(instructions, offsets, strict=True))
         return Program(
             tuple(instructions), (*offsets, end), targets,
