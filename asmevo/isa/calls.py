@@ -18,6 +18,8 @@ CALLS = frozenset({"s_swappc_b64", "s_call_b64"})
 _WORD = 4
 # Calls whose address another call keeps are found a round later.
 _ROUNDS = 8
+# Instructions looked at to find what functions write; hostile code has functions share code.
+_STEP_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,7 @@ def jump_targets(program: Program) -> Mapping[int, int | None]:
     if not any(i.op in CALLS or i.op == "s_setpc_b64" for i in program.instructions):
         return found
     for _ in range(_ROUNDS):
-        clobbers = {index: _clobbers(program, found, target) for index, target in found.items()
-                    if target is not None and program.instructions[index].op in CALLS}
+        clobbers = _clobbers_by_call(program, found)
         known, found = found, _pass(program, clobbers)
         if found == known:
             break
@@ -78,12 +79,26 @@ def _pass(program: Program, clobbers: Mapping[int, int]) -> dict[int, int | None
     return found
 
 
-def _clobbers(program: Program, jumps: Mapping[int, int | None], function: int) -> int:
-    """Registers that a function may write before it returns."""
+def _clobbers_by_call(program: Program, jumps: Mapping[int, int | None]) -> dict[int, int]:
+    by_function: dict[int, int] = {}
+    budget = _STEP_LIMIT
+    for index, target in jumps.items():
+        if target is not None and target not in by_function and (
+                program.instructions[index].op in CALLS):
+            by_function[target], budget = _clobbers(program, jumps, target, budget)
+    return {index: by_function[target] for index, target in jumps.items()
+            if target is not None and target in by_function}
+
+
+def _clobbers(program: Program, jumps: Mapping[int, int | None], function: int,
+              budget: int) -> tuple[int, int]:
+    """Registers that a function may write before it returns, and the steps left for others."""
     written = 0
     seen: set[int] = set()
     pending = [function]
     while pending:
+        if len(seen) >= budget:
+            return EVERYTHING, 0
         index = pending.pop()
         if index in seen:
             continue
@@ -91,14 +106,14 @@ def _clobbers(program: Program, jumps: Mapping[int, int | None], function: int) 
         i = program.instructions[index]
         target = jumps.get(index, program.targets[index])
         if i.unit is Unit.OPAQUE or (i.op in CALLS and target is None):
-            return EVERYTHING
+            return EVERYTHING, budget - len(seen)
         written |= i.writes
         if target is not None:
             pending.append(target)
         falls_through = not i.is_branch or i.is_conditional or i.op in CALLS
         if falls_through and not i.ends_program and index + 1 < len(program):
             pending.append(index + 1)
-    return written
+    return written, budget - len(seen)
 
 
 def _address(pair: Operand, halves: Mapping[int, _Half]) -> int | None:

@@ -127,12 +127,13 @@ class Cfg:
         before = _reversed(self._local)
         position = {_ROOT: -1} | {block: n for n, block in enumerate(order)}
         immediate = {_ROOT: _ROOT}
+        roots = frozenset(self.functions)
         changed = True
         while changed:
             changed = False
             for block in order:
                 known = [p for p in before[block] if p in immediate]
-                best = _ROOT if block in self.functions else known[0]
+                best = _ROOT if block in roots else known[0]
                 for other in known:
                     a, b = best, other
                     while a != b:
@@ -148,6 +149,8 @@ class Cfg:
 
 
 _ROOT = -1
+# Hostile code can make every return go everywhere; real code stays far below.
+_CALL_EDGE_LIMIT = 1 << 20
 
 
 class _Builder:
@@ -174,15 +177,19 @@ class _Builder:
         self.entry = self.block_at[program.entry]
 
     def build(self) -> Cfg:
-        bodies, callers = self._functions()
+        owners, callers = self._functions()
         edges: list[list[int]] = [list(following) for following in self.local]
         for function, calls in callers.items():
             for call in calls:
                 edges[call] = [function]
-        for number in self._returns(bodies, callers):
-            behind = (following for function, body in bodies.items() if number in body
+        count = 0
+        for number in self._returns(owners, callers):
+            behind = (following for function in owners[number]
                       for call in callers[function] for following in self.local[call])
             edges[number] = list(dict.fromkeys(behind))
+            count += len(edges[number])
+            if count > _CALL_EDGE_LIMIT:
+                raise ControlFlowError("the kernel's calls and returns are too many to follow")
         order = _reverse_postorder(edges, (self.entry,))
         for number in order:
             self._check(number)
@@ -197,7 +204,8 @@ class _Builder:
             index for index, instruction in enumerate(self.program.instructions)
             if instruction.unit is Unit.OPAQUE
             or (instruction.op in CALLS and self.jumps[index] is None))
-        return Cfg(blocks, block_of, order, tuple(bodies), unknown, self.local, frozenset(order))
+        functions = tuple(callers)
+        return Cfg(blocks, block_of, order, functions, unknown, self.local, frozenset(order))
 
     def _calls(self, index: int) -> bool:
         return self.program.instructions[index].op in CALLS
@@ -220,18 +228,27 @@ class _Builder:
             following.append(self.block_at[target])
         return tuple(following)
 
-    def _functions(self) -> tuple[dict[int, frozenset[int]], dict[int, list[int]]]:
-        """First block -> blocks of the kernel and of every function; function -> calling blocks."""
-        bodies: dict[int, frozenset[int]] = {}
+    def _functions(self) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """Block -> the functions it belongs to; function -> the blocks that call it.
+
+        A function is named by its first block; the kernel is one that nobody need call.
+        """
+        owners: dict[int, list[int]] = {}
         callers: dict[int, list[int]] = {self.entry: []}
+        done: set[int] = set()
         pending = [self.entry]
+        total = 0
         while pending:
             function = pending.pop()
-            if function in bodies:
+            if function in done:
                 continue
+            done.add(function)
             body = _reverse_postorder(self.local, (function,))
-            bodies[function] = frozenset(body)
+            total += len(body)
+            if total > _CALL_EDGE_LIMIT:
+                raise ControlFlowError("the kernel's functions share too much code to follow")
             for number in body:
+                owners.setdefault(number, []).append(function)
                 last = self.ends[number] - 1
                 target = self.jumps.get(last) if self._calls(last) else None
                 if target is not None:
@@ -240,9 +257,9 @@ class _Builder:
                     if number not in calls:
                         calls.append(number)
                     pending.append(callee)
-        return bodies, callers
+        return owners, callers
 
-    def _returns(self, bodies: Mapping[int, frozenset[int]],
+    def _returns(self, owners: Mapping[int, Sequence[int]],
                  callers: Mapping[int, Sequence[int]]) -> list[int]:
         """Blocks that end in a return of every function they belong to."""
         found = []
@@ -250,7 +267,7 @@ class _Builder:
             last = self.program.instructions[end - 1]
             if last.op != "s_setpc_b64" or self.jumps[end - 1] is not None:
                 continue
-            functions = [function for function, body in bodies.items() if number in body]
+            functions = owners.get(number)
             if not functions:
                 continue
             links = {link_register(self.program.instructions[self.ends[call] - 1])

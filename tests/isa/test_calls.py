@@ -278,3 +278,12 @@ def test_symbols_are_literals() -> None:
     for text in ("f@rel32@lo+0x100000000", "f@plt", "f+4"):
         with pytest.raises(ParseError):
             parse(f"s_add_u32 s4, s4, {text}")
+
+
+def test_hostile_calls_are_refused_in_time() -> None:
+    """Every instruction is a function of all that follow, and each of them returns everywhere."""
+    count = 3000
+    rows = [(4 * n, 4, f"s_call_b64 s[30:31], {n % 7}") for n in range(count)]
+    rows += [(4 * (count + n), 4, "s_setpc_b64 s[30:31]") for n in range(8)]
+    with pytest.raises(ControlFlowError, match="too m"):
+        Cfg.of(Program.from_disassembly(rows, {}))
