@@ -7,9 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from asmevo.codeobject.addresses import code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.descriptor_fields import FIELDS
+from asmevo.codeobject.disassemble import rows
+from asmevo.codeobject.errors import CodeObjectError
 
 # A rebuild recomputes these from the edited code; everything else in them is frozen.
 RESOURCE_FIELDS = frozenset({"granulated_workitem_vgpr_count", "granulated_wavefront_sgpr_count",
@@ -105,7 +108,8 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
             section.link)
         data = code_object.section_data(section)
         if section.name == ".text":
-            add(data[:kernel.entry].hex(), data[kernel.entry + kernel.size:].hex())
+            add(_frozen_code(code_object, 0, kernel.entry),
+                _frozen_code(code_object, kernel.entry + kernel.size, section.size))
         elif section.name == ".rodata":
             add(_without_descriptors(code_object, data, section.address).hex())
         elif section.name in (".comment", ".dynstr", ".strtab", ".shstrtab", ".hash", ".gnu.hash"):
@@ -121,6 +125,40 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
          if s.section == ".text" and s.value - base < kernel.entry])
     add(_frozen_metadata(code_object.metadata, f"{kernel.symbol}.kd"))
     return digest.hexdigest()
+
+
+def _frozen_code(code_object: CodeObject, start: int, stop: int) -> list[object]:
+    """Code between two offsets of ``.text``, with PC-relative distances replaced by what they name.
+
+    Those change when code between the two places grows or shrinks.
+    """
+    text = code_object.section(".text")
+    code = bytearray(code_object.section_data(text)[start:stop])
+    listing = rows(bytes(code), code_object.target)
+    try:
+        addresses = code_addresses(listing)
+    except CodeObjectError:
+        return [code.hex()]
+    places: list[object] = []
+    for address in addresses:
+        places.append(_place(code_object, text.address + start + address.target))
+        for row in address.rows[1:]:
+            offset, size, _ = listing[row]
+            code[offset + 4:offset + size] = bytes(size - 4)
+    return [code.hex(), *places]
+
+
+def _place(code_object: CodeObject, address: int) -> tuple[str, int]:
+    """What lies at a virtual address: the function or else the section, and the offset in it."""
+    for section in code_object.sections:
+        if section.address and section.address <= address < section.address + section.size:
+            functions = [s for s in code_object.symbols if s.type == "FUNC"
+                         and s.section == section.name and s.value <= address]
+            nearest = max(functions, key=lambda s: s.value, default=None)
+            if nearest is not None:
+                return nearest.name, address - nearest.value
+            return section.name, address - section.address
+    return "", address
 
 
 def _without_descriptors(code_object: CodeObject, data: bytes, address: int) -> bytes:

@@ -1,0 +1,323 @@
+"""Edits written into a code object's bytes, for what cannot be rebuilt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from asmevo.codeobject.addresses import CodeAddress, code_addresses
+from asmevo.codeobject.assembly import Assembly, Edit, KernelBody, Line
+from asmevo.codeobject.container import CodeObject, Kernel
+from asmevo.codeobject.disassemble import branch_target, labels, local_symbols, rows
+from asmevo.codeobject.disassembler import Row
+from asmevo.codeobject.elf import read_tables
+from asmevo.codeobject.errors import CodeObjectError, RebuildError
+from asmevo.codeobject.interface import Interface, differences, outside_hash
+from asmevo.codeobject.rebuild import validate_line
+from asmevo.codeobject.recover import CODE_ADDRESS
+from asmevo.codeobject.relocations import text_references
+from asmevo.codeobject.requirements import check_segments, code_use
+from asmevo.codeobject.resources import Allocation, Counts, counts, required_allocation
+from asmevo.codeobject.toolchain import Toolchain
+
+_NOP = (0xBF800000).to_bytes(4, "little")  # s_nop 0
+_BRANCH = re.compile(r"(s_c?branch\w*) (\S+)")
+_JUMP = re.compile(r"s_setpc_b64 s\[(\d+):\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One edit with its place: byte offsets ``start`` to ``stop`` of the kernel's code."""
+
+    edit: Edit
+    start: int
+    stop: int
+
+
+def listing(code_object: CodeObject, kernel: str | None = None) -> Assembly:
+    """A kernel's instructions with symbolic branch targets, whatever surrounds them.
+
+    The document holds the kernel's body alone and cannot be assembled; it is what edits for `patch`
+    are written against when recovery refuses the object.
+    """
+    chosen = code_object.kernel(kernel)
+    decoded = rows(code_object.code(chosen), code_object.target)
+    names = _labels(code_object, chosen, decoded)
+    lines = [Line(_symbolic(offset, text, names), names.get(offset, ()))
+             for offset, _, text in decoded]
+    if chosen.size in names:
+        lines.append(Line("", names[chosen.size]))
+    return Assembly(code_object.sha256, (KernelBody(chosen.symbol, tuple(lines)),))
+
+
+def edits_between(before: KernelBody, after: KernelBody) -> tuple[Edit, ...]:
+    """The edits that make ``after`` of ``before``: at most one between two labels.
+
+    Raises `RebuildError` when the two have other labels or another order of them.
+    """
+    old, new = _stretches(before), _stretches(after)
+    if [names for names, _ in old] != [names for names, _ in new]:
+        raise RebuildError("the assembly has other labels than the original")
+    edits: list[Edit] = []
+    position = 0
+    for (_, left), (_, right) in zip(old, new, strict=True):
+        if left != right:
+            head = _common(left, right)
+            tail = _common(left[head:][::-1], right[head:][::-1])
+            edits.append(Edit(before.symbol, position + head, position + len(left) - tail,
+                              tuple(right[head:len(right) - tail]), "difference"))
+        position += len(left)
+    return tuple(edits)
+
+
+def patch(original: CodeObject, kernel: str | None, edits: Sequence[Edit],
+          toolchain: Toolchain) -> CodeObject:
+    """Write edits into the bytes of one kernel; everything else stays byte for byte.
+
+    Indices count the kernel's decoded instructions. A replacement may be shorter than what it
+    replaces (`s_nop 0` fills the rest) but not longer, and may use no register, LDS or scratch that
+    descriptor and metadata do not declare already. Nothing may branch or point into the interior
+    of a replaced range. Raises `RebuildError` naming what forbids the patch, `CodeObjectError` for
+    code whose targets cannot be known, and `AssemblerError` for rejected text.
+    """
+    chosen = original.kernel(kernel)
+    code = original.code(chosen)
+    decoded = rows(code, original.target)
+    sites = _sites(chosen, decoded, edits)
+    _check_replaced(original, chosen, decoded, sites)
+    names = _labels(original, chosen, decoded)
+    patched = bytearray(code)
+    for site, text in zip(sites, _encoded(original, sites, names, toolchain), strict=True):
+        room = site.stop - site.start
+        if len(text) > room:
+            raise RebuildError(f"the replacement of instructions {site.edit.start} to "
+                               f"{site.edit.stop} has {len(text)} bytes, the original {room}")
+        patched[site.start:site.stop] = text + _NOP * ((room - len(text)) // 4)
+    start = original.section(".text").offset + chosen.entry
+    data = original.data[:start] + bytes(patched) + original.data[start + len(code):]
+    result = CodeObject.parse(data)
+    _check_result(original, result, chosen.symbol, decoded, sites)
+    return result
+
+
+def _labels(code_object: CodeObject, kernel: Kernel,
+            decoded: Sequence[Row]) -> dict[int, tuple[str, ...]]:
+    """Every label by byte offset: the local symbols there, or the synthetic name of a target."""
+    base = code_object.section(".text").address + kernel.entry
+    found: dict[int, tuple[str, ...]] = {}
+    for symbol in local_symbols(code_object):
+        offset = symbol.value - base
+        if 0 <= offset <= kernel.size:
+            found[offset] = (*found.get(offset, ()), symbol.name)
+    for offset, name in labels(code_object, kernel, decoded).items():
+        found.setdefault(offset, (name,))
+    return found
+
+
+def _symbolic(offset: int, text: str, names: Mapping[int, tuple[str, ...]]) -> str:
+    target = branch_target(offset, text)
+    if target is None or target not in names:
+        return text
+    return f"{text.rsplit(' ', 1)[0]} {names[target][0]}"
+
+
+def _stretches(body: KernelBody) -> list[tuple[tuple[str, ...], list[str]]]:
+    """The lines in groups that each begin with a label, or with the kernel."""
+    found: list[tuple[tuple[str, ...], list[str]]] = [((), [])]
+    for line in body.lines:
+        if line.labels:
+            found.append((line.labels, []))
+        if line.text:
+            found[-1][1].append(line.text)
+    return found
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    count = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _sites(kernel: Kernel, decoded: Sequence[Row], edits: Sequence[Edit]) -> list[_Site]:
+    sites: list[_Site] = []
+    ends = [offset for offset, _, _ in decoded] + [kernel.size]
+    position = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.stop)):
+        if edit.kernel != kernel.symbol:
+            raise RebuildError(f"an edit is of '{edit.kernel}', the patch of '{kernel.symbol}'")
+        if not position <= edit.start <= edit.stop <= len(decoded):
+            raise RebuildError(f"edit of instructions {edit.start} to {edit.stop} overlaps another "
+                               f"edit or lies outside the kernel's {len(decoded)} instructions")
+        if edit.start == edit.stop and edit.lines:
+            raise RebuildError(f"an insertion at instruction {edit.start} would grow the code")
+        position = edit.stop
+        sites.append(_Site(edit, ends[edit.start], ends[edit.stop]))
+    return sites
+
+
+def _check_replaced(original: CodeObject, kernel: Kernel, decoded: Sequence[Row],
+                    sites: Sequence[_Site]) -> None:
+    """What is replaced must be plain instructions that nothing enters but from the top."""
+    for site in sites:
+        for offset, _, text in decoded[site.edit.start:site.edit.stop]:
+            if text.startswith("."):
+                raise RebuildError(f"the data at offset {offset:#x} cannot be replaced by "
+                                   "instructions")
+            if CODE_ADDRESS.match(text):
+                raise RebuildError(f"'{text}' at offset {offset:#x} handles code addresses, which "
+                                   "an edit may not")
+    computed = _computed(kernel, decoded)
+    for address in computed:
+        for row in address.rows:
+            offset = decoded[row][0]
+            if any(site.start <= offset < site.stop for site in sites):
+                raise RebuildError(f"'{decoded[row][2]}' at offset {offset:#x} is part of a code "
+                                   "address, which an edit may not change")
+    for name, target in _references(original, kernel, decoded, computed):
+        for site in sites:
+            if site.start < target < site.stop:
+                raise RebuildError(f"{name} points into the replaced instructions "
+                                   f"{site.edit.start} to {site.edit.stop}")
+    for name, offset, size in text_references(original)[1]:
+        for site in sites:
+            if offset - kernel.entry < site.stop and site.start < offset - kernel.entry + size:
+                raise RebuildError(f"{name} changes the replaced instructions {site.edit.start} to "
+                                   f"{site.edit.stop} when the object is loaded")
+
+
+def _computed(kernel: Kernel, decoded: Sequence[Row]) -> tuple[CodeAddress, ...]:
+    computed = code_addresses(decoded)
+    known = {address.register for address in computed}
+    for offset, _, text in decoded:
+        jump = _JUMP.match(text)
+        if text.startswith(("s_setpc_b64", "s_cbranch_g_fork", "s_cbranch_i_fork",
+                            "s_cbranch_join", "s_rfe")) and (
+                jump is None or int(jump[1]) not in known):
+            raise CodeObjectError(f"'{text}' at offset {offset:#x} of '{kernel.symbol}' goes to an "
+                                  "address that cannot be followed")
+    return computed
+
+
+def _references(original: CodeObject, kernel: Kernel, decoded: Sequence[Row],
+                computed: Sequence[CodeAddress]) -> list[tuple[str, int]]:
+    """Everything that names a place in the code: what it is, and the place from the entry on."""
+    text = original.section(".text")
+    found = [(f"symbol '{s.name}'", s.value - text.address - kernel.entry)
+             for s in original.symbols if s.section == ".text" and s.type != "SECTION"]
+    found += [(f"'{decoded[a.rows[0]][2]}' at offset {decoded[a.rows[0]][0]:#x}", a.target)
+              for a in computed]
+    whole = rows(original.section_data(text), original.target)
+    for offset, _, shown in whole:
+        target = branch_target(offset, shown)
+        if target is not None:
+            found.append((f"'{shown}' at .text+{offset:#x}", target - kernel.entry))
+    for address in code_addresses([row for row in whole if row[0] < kernel.entry]):
+        found.append(("a code address", address.target - kernel.entry))
+    behind = [(offset, size, shown) for offset, size, shown in whole
+              if offset >= kernel.entry + kernel.size]
+    for address in code_addresses(behind):
+        found.append(("a code address", address.target - kernel.entry))
+    found += [(name, target - kernel.entry) for name, target in text_references(original)[0]]
+    return found
+
+
+def _encoded(original: CodeObject, sites: Sequence[_Site],
+             names: Mapping[int, tuple[str, ...]], toolchain: Toolchain) -> list[bytes]:
+    """The bytes of each replacement, branches resolved for where it will lie."""
+    places = {name: offset for offset, group in names.items() for name in group}
+    symbols = {s.name for s in original.symbols if s.name} - set(places)
+    lines: list[str] = []
+    for site in sites:
+        for text in site.edit.lines:
+            validate_line(text, places, symbols)
+            branch = _BRANCH.fullmatch(text)
+            lines.append(f"{branch[1]} 0" if branch else text)
+    if not lines:
+        return [b""] * len(sites)
+    source = (f'\t.amdgcn_target "{original.target.triple}"\n\t.text\n'
+              + "".join(f"\t{line}\n" for line in lines))
+    code = _assembled(toolchain.assemble(source, original.target))
+    decoded = rows(code, original.target)
+    if len(decoded) != len(lines):
+        raise RebuildError(f"{len(lines)} lines became {len(decoded)} instructions")
+    result: list[bytes] = []
+    index = 0
+    for site in sites:
+        done = bytearray()
+        for text in site.edit.lines:
+            offset, size, _ = decoded[index]
+            word = code[offset:offset + size]
+            if branch := _BRANCH.fullmatch(text):
+                word = _branch(word, branch[0], places[branch[2]], site.start + len(done))
+            done += word
+            index += 1
+        result.append(bytes(done))
+    return result
+
+
+def _assembled(relocatable: bytes) -> bytes:
+    """The code of an assembled object; lines that leave work for the linker are refused."""
+    sections, _ = read_tables(relocatable)
+    if any(s.type in ("SHT_REL", "SHT_RELA") for s in sections):
+        raise RebuildError("a line names a symbol that the object does not have")
+    for section in sections:
+        if section.name == ".text":
+            return relocatable[section.offset:section.offset + section.size]
+    return b""
+
+
+def _branch(word: bytes, text: str, target: int, offset: int) -> bytes:
+    distance = (target - offset - 4) // 4
+    if not -0x8000 <= distance < 0x8000:
+        raise RebuildError(f"'{text}' is too far from its target")
+    return (distance & 0xFFFF).to_bytes(2, "little") + word[2:]
+
+
+def _check_result(original: CodeObject, result: CodeObject, symbol: str, decoded: Sequence[Row],
+                  sites: Sequence[_Site]) -> None:
+    before, after = original.kernel(symbol), result.kernel(symbol)
+    listed = rows(result.code(after), result.target)
+    if _untouched(decoded, sites) != _untouched(listed, sites):
+        raise RebuildError("the patch changes how the instructions around it decode")
+    _check_neutral(original, before, result, after)
+    found = differences(Interface.of(original, before), Interface.of(result, after))
+    if found or outside_hash(original, before) != outside_hash(result, after):
+        raise RebuildError("the patch changes something outside the kernel's instructions")
+
+
+def _untouched(decoded: Sequence[Row], sites: Sequence[_Site]) -> list[Row]:
+    return [row for row in decoded
+            if not any(site.start <= row[0] < site.stop for site in sites)]
+
+
+def _check_neutral(original: CodeObject, before: Kernel, result: CodeObject,
+                   after: Kernel) -> None:
+    """Refuse what descriptor and metadata, which stay as they are, do not declare."""
+    old, new = code_use(original, before), code_use(result, after)
+    check_segments(before.descriptor, old.segments, new.segments)
+    if new.registers.within(old.registers):
+        return
+    declared = Allocation.of(before.descriptor)
+    if required_allocation(before.descriptor, new.registers, original.target) != declared:
+        raise RebuildError("the patch uses registers that the descriptor does not allocate")
+    needed = counts(new.registers, original.target, declared.accum_offset)
+    used = counts(old.registers, original.target, declared.accum_offset)
+    for key, value, known in _stated(before, needed, used):
+        if value > known:
+            raise RebuildError(f"the patch needs {value} by '{key}', the metadata says {known}")
+
+
+def _stated(kernel: Kernel, needed: Counts, used: Counts) -> list[tuple[str, int, int]]:
+    """Each count: its metadata key, what is needed, and what the metadata or the original has."""
+    rows: list[tuple[str, int, int]] = []
+    for key, value, own in ((".vgpr_count", needed.vgprs, used.vgprs),
+                            (".agpr_count", needed.agprs, used.agprs),
+                            (".sgpr_count", needed.sgprs, used.sgprs)):
+        stated = kernel.metadata.get(key)
+        if isinstance(stated, int):
+            rows.append((key, value, max(stated, own)))
+    return rows
