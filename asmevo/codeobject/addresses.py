@@ -35,7 +35,7 @@ def code_addresses(listing: Sequence[Row]) -> tuple[CodeAddress, ...]:
     Raises `CodeObjectError` naming a computation of another shape, whose result is unknown.
     """
     found: list[CodeAddress] = []
-    for index, (offset, size, text) in enumerate(listing):
+    for index, (offset, _, text) in enumerate(listing):
         if not text.startswith("s_getpc_b64"):
             continue
         address = _resolved(listing, index)

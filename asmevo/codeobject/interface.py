@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -18,6 +19,8 @@ from asmevo.codeobject.errors import CodeObjectError
 RESOURCE_FIELDS = frozenset({"granulated_workitem_vgpr_count", "granulated_wavefront_sgpr_count",
                              "accum_offset"})
 RESOURCE_KEYS = frozenset({".vgpr_count", ".agpr_count", ".sgpr_count"})
+# s_nop 0 and the linker's zeros, which fill code up to an alignment.
+_PADDING = ((0xBF800000).to_bytes(4, "little"), bytes(4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +131,23 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
 
 
 def _frozen_code(code_object: CodeObject, start: int, stop: int) -> list[object]:
-    """Code between two offsets of ``.text``, with PC-relative distances replaced by what they name.
+    """The functions between two offsets of ``.text``, as far as their places do not matter."""
+    base = code_object.section(".text").address
+    starts = {s.value - base for s in code_object.symbols
+              if s.type == "FUNC" and s.section == ".text"}
+    edges = [start, *sorted(s for s in starts if start < s < stop), stop]
+    return [_frozen_function(code_object, *pair) for pair in itertools.pairwise(edges)]
 
-    Those change when code between the two places grows or shrinks.
+
+def _frozen_function(code_object: CodeObject, start: int, stop: int) -> list[object]:
+    """Code without the padding behind it, PC-relative distances replaced by what they name.
+
+    Both change when code elsewhere grows or shrinks.
     """
     text = code_object.section(".text")
     code = bytearray(code_object.section_data(text)[start:stop])
+    while code[-4:] in _PADDING and len(code) >= 4:
+        del code[-4:]
     listing = rows(bytes(code), code_object.target)
     try:
         addresses = code_addresses(listing)

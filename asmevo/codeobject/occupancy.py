@@ -66,8 +66,8 @@ class Occupancy:
 
     ``waves_per_simd`` are the waves on the fullest SIMD when the dispatcher spreads waves evenly,
     ``workgroups_per_cu`` the resident workgroups; both are 0 when not even one workgroup fits.
-    ``workgroups_by_limit`` says how many workgroups each resource alone would allow and
-    ``limited_by`` which of them are the scarcest.
+    ``workgroups_by_limit`` says how many workgroups each resource that the kernel takes would allow
+    by itself and ``limited_by`` which of them are the scarcest.
     """
 
     waves_per_simd: int
@@ -87,10 +87,10 @@ def compute_unit(isa: str) -> ComputeUnit:
 
 def waves_by_registers(unit: ComputeUnit, *, vgprs: int, sgprs: int,
                        trap_handler: bool = False) -> tuple[int, int]:
-    """Waves that one SIMD's VGPRs and SGPRs allow, neither above the wave slots."""
+    """Waves that one SIMD's VGPRs and SGPRs allow, wave slots aside."""
     vector = _ceil(max(vgprs, 1), unit.vgpr_granule)
     scalar = _ceil(max(sgprs, 1), unit.sgpr_granule) + TRAP_HANDLER_SGPRS * trap_handler
-    return min(unit.vgprs // vector, unit.wave_slots), min(unit.sgprs // scalar, unit.wave_slots)
+    return unit.vgprs // vector, unit.sgprs // scalar
 
 
 def occupancy(isa: str, *, vgprs: int, sgprs: int, lds_bytes: int, workgroup_size: int,
@@ -110,18 +110,18 @@ def occupancy(isa: str, *, vgprs: int, sgprs: int, lds_bytes: int, workgroup_siz
         raise CodeObjectError("registers and LDS bytes cannot be negative")
     waves = -(-workgroup_size // WAVE_SIZE)
     vector, scalar = waves_by_registers(unit, vgprs=vgprs, sgprs=sgprs, trap_handler=trap_handler)
-    slots = unit.simds * unit.wave_slots // waves
-    lds = unit.lds_bytes // _ceil(lds_bytes, unit.lds_granule) if lds_bytes else slots
     by_limit = {
         Limit.VGPRS: unit.simds * vector // waves,
         Limit.SGPRS: unit.simds * scalar // waves,
-        Limit.LDS: lds,
-        Limit.WAVE_SLOTS: slots,
-        Limit.WORKGROUP_SLOTS: unit.workgroup_slots if waves > 1 else slots,
+        Limit.WAVE_SLOTS: unit.simds * unit.wave_slots // waves,
     }
+    if lds_bytes:
+        by_limit[Limit.LDS] = unit.lds_bytes // _ceil(lds_bytes, unit.lds_granule)
+    if waves > 1:
+        by_limit[Limit.WORKGROUP_SLOTS] = unit.workgroup_slots
     groups = min(by_limit.values())
     return Occupancy(
-        waves_per_simd=min(vector, scalar, -(-groups * waves // unit.simds)),
+        waves_per_simd=-(-groups * waves // unit.simds),
         workgroups_per_cu=groups,
         waves_per_workgroup=waves,
         workgroups_by_limit=by_limit,

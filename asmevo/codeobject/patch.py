@@ -35,20 +35,27 @@ class _Site:
     stop: int
 
 
-def listing(code_object: CodeObject, kernel: str | None = None) -> Assembly:
+def listing(original: CodeObject, kernel: str | None = None,
+            patched: CodeObject | None = None) -> Assembly:
     """A kernel's instructions with symbolic branch targets, whatever surrounds them.
 
     The document holds the kernel's body alone and cannot be assembled; it is what edits for `patch`
-    are written against when recovery refuses the object.
+    are written against when recovery refuses the object. With ``patched`` it shows that object's
+    instructions, under the original's labels. Raises `RebuildError` when that is no patch.
     """
-    chosen = code_object.kernel(kernel)
-    decoded = rows(code_object.code(chosen), code_object.target)
-    names = _labels(code_object, chosen, decoded)
+    chosen = original.kernel(kernel)
+    decoded = rows(original.code(chosen), original.target)
+    names = _labels(original, chosen, decoded)
+    if patched is not None:
+        other = patched.kernel(chosen.symbol)
+        if (other.entry, other.size) != (chosen.entry, chosen.size):
+            raise RebuildError("the object is not a patch of the original: its code lies elsewhere")
+        decoded = rows(patched.code(other), patched.target)
     lines = [Line(_symbolic(offset, text, names), names.get(offset, ()))
              for offset, _, text in decoded]
     if chosen.size in names:
         lines.append(Line("", names[chosen.size]))
-    return Assembly(code_object.sha256, (KernelBody(chosen.symbol, tuple(lines)),))
+    return Assembly(original.sha256, (KernelBody(chosen.symbol, tuple(lines)),))
 
 
 def edits_between(before: KernelBody, after: KernelBody) -> tuple[Edit, ...]:
@@ -69,6 +76,16 @@ def edits_between(before: KernelBody, after: KernelBody) -> tuple[Edit, ...]:
                               tuple(right[head:len(right) - tail]), "difference"))
         position += len(left)
     return tuple(edits)
+
+
+def check_patch(original: CodeObject, candidate: CodeObject, kernel: str | None,
+                toolchain: Toolchain) -> None:
+    """Raise `RebuildError` unless `patch` makes exactly ``candidate`` of ``original``."""
+    symbol = original.kernel(kernel).symbol
+    edits = edits_between(listing(original, symbol).body(symbol),
+                          listing(original, symbol, candidate).body(symbol))
+    if patch(original, symbol, edits, toolchain) != candidate:
+        raise RebuildError("the object is not a patch of the original: other bytes differ as well")
 
 
 def patch(original: CodeObject, kernel: str | None, edits: Sequence[Edit],

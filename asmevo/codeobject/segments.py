@@ -58,9 +58,10 @@ class SegmentUse:
 def segment_use(listing: Sequence[Row], descriptor: KernelDescriptor) -> SegmentUse:
     """Scan disassembled code of a kernel.
 
-    Constants are followed through moves within basic blocks. Flat instructions, which can reach
-    both segments, are not seen. Without architected flat scratch, buffer instructions on the
-    private segment buffer (``s[0:3]``) are scratch accesses.
+    Constants are followed through moves within basic blocks. Of flat instructions, which can reach
+    both segments, only that code reads the segments' base addresses is seen. Without architected
+    flat scratch, buffer instructions on the private segment buffer (``s[0:3]``) are scratch
+    accesses.
     """
     leaders = {branch_target(offset, text) for offset, _, text in listing}
     scratch_buffer = bool(descriptor.enable_private_segment
@@ -87,6 +88,8 @@ def _access(text: str, known: dict[str, int], scratch_buffer: bool) -> SegmentUs
             return SegmentUse(group=Reach(True, 0, end))
         address = 1 if "_read" in mnemonic or "_rtn" in mnemonic else 0
         return SegmentUse(group=_reach([operands[address]], end, known))
+    if "shared_base" in rest or "private_base" in rest:
+        return SegmentUse(Reach("shared_base" in rest), Reach("private_base" in rest))
     if _LDS_DMA.match(text):
         return SegmentUse(group=Reach(True))
     size = next((n for pattern, n in _SIZES if pattern.search(mnemonic)), 1)
