@@ -61,6 +61,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("asmevo: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader (`| head`) has had enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except Exception as error:
         # Outside the job only the configuration can be wrong, unless the job itself let a defect
         # of AsmEvo through.

@@ -28,7 +28,9 @@ def hydra_ready() -> Iterator[None]:
 
 
 def options() -> list[tuple[str, str]]:
-    return [(group, file.stem) for group in GROUPS for file in sorted((CONF / group).glob("*.yaml"))]
+    return [
+        (group, file.stem) for group in GROUPS for file in sorted((CONF / group).glob("*.yaml"))
+    ]
 
 
 def composed(*overrides: str) -> Any:

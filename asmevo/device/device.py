@@ -24,7 +24,7 @@ class UnsupportedError(AsmEvoError):
     """The device does not implement something the kernel uses; it is named, never approximated."""
 
 
-class DeviceFault(AsmEvoError):
+class DeviceFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware calls it
     """The kernel did something a GPU would fault on, or never ended.
 
     ``kind`` is one of ``memory``, ``budget``, ``illegal``; ``pc`` is a byte offset from the entry.
@@ -97,8 +97,15 @@ class Timing:
 class LoadedKernel(Protocol):
     """One kernel of one code object, ready to launch."""
 
-    def run(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> RunResult:
-        """Launch once. Raises `DeviceFault` or `UnsupportedError`."""
+    def run(
+        self, dispatch: Dispatch, state: LaunchState = LaunchState(), *,
+        limit: int | None = None,
+    ) -> RunResult:
+        """Launch once. Raises `DeviceFault` or `UnsupportedError`.
+
+        ``limit`` bounds the wave-instructions (on hardware: a proportional time) after which the
+        launch counts as endless.
+        """
         ...
 
     def time(self, dispatch: Dispatch, *, samples: int, warmup: int) -> Timing:

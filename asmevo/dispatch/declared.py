@@ -30,7 +30,7 @@ class DeclaredOracle:
     the number of canary bytes on each side of every buffer; unmapped space follows it.
     """
 
-    families: Sequence[str] = ("normal", "boundary")
+    families: Sequence[str] = ("normal", "tiny", "boundary")
     held_out_families: Sequence[str] = ("normal", "wide")
     seed: int = 0
     guard: int = 4096

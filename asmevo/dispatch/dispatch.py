@@ -116,7 +116,7 @@ class Dispatch:
         return replace(self, regions=regions)
 
     def moved(self, displacement: int) -> Dispatch:
-        """The same launch with every region ``displacement`` bytes further and its pointers with it."""
+        """The same launch with every region ``displacement`` bytes further, and its pointers."""
         kernarg = bytearray(self.kernarg)
         regions = tuple(replace(r, address=r.address + displacement) for r in self.regions)
         for pointer in self.pointers:

@@ -18,7 +18,7 @@ class GeneratorError(AsmEvoError):
     """A kernel YAML names a generator or family that does not exist or does not fit the element."""
 
 
-FAMILIES = ("normal", "wide", "boundary")
+FAMILIES = ("normal", "tiny", "wide", "boundary")
 
 
 def to_bytes(values: Floats, element: ElementType) -> bytes:
@@ -60,6 +60,15 @@ def _wide(rng: np.random.Generator, count: int, scale: float) -> Floats:
     return (rng.standard_normal(count) * np.exp2(exponent) * scale).astype(np.float32)
 
 
+def _tiny(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """Values so small that constants added to keep a division safe decide the result.
+
+    With ordinary inputs a layer norm without its epsilon differs from one with it by less than a
+    bf16 ulp, and passes.
+    """
+    return _normal(rng, count, scale * 2.0**-10)
+
+
 _BOUNDARY_VALUES = np.array(
     [0.0, -0.0, 1.0, -1.0, 1.0 + 2**-7, 1.0 + 2**-8,  # a bf16 ulp and a tie between two bf16
      1.17549435e-38, -1.17549435e-38, 1e-40, -1e-40,  # smallest normal f32 and denormals
@@ -83,6 +92,7 @@ def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
 
 _FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] = {
     "normal": _normal,
+    "tiny": _tiny,
     "wide": _wide,
     "boundary": _boundary,
 }

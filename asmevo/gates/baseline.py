@@ -45,6 +45,8 @@ class Condition:
 
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
 _PAGE = 4096
+_LIMIT_FACTOR = 8
+_LIMIT_SLACK = 100_000
 
 
 def condition(repeat: int, seed: int) -> Condition:
@@ -83,6 +85,7 @@ class Baseline:
         self.device = device
         self.seed = seed
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
+        self._instructions: dict[int, int] = {}
         self._timings: dict[tuple[int, int, int], Timing] = {}
 
     @cached_property
@@ -124,7 +127,18 @@ class Baseline:
             at = condition(repeat, self.seed)
             result = self.loaded.run(at.prepare(self.dispatches[index]), at.state)
             self._references[key] = result.regions
+            self._instructions[index] = result.instructions
         return self._references[key]
+
+    def instruction_limit(self, index: int) -> int:
+        """Wave-instructions after which a candidate counts as endless on a dispatch.
+
+        A candidate that needs several times the original's instructions is no replacement; the
+        slack is for kernels so small that a few instructions are a multiple.
+        """
+        if index not in self._instructions:
+            self.reference(index, 0)
+        return _LIMIT_FACTOR * self._instructions[index] + _LIMIT_SLACK
 
     def timing(self, index: int, *, samples: int, warmup: int) -> Timing:
         """The original's timing of a dispatch; measured again each time unless deterministic."""
@@ -152,6 +166,7 @@ class Baseline:
             prepared = first.prepare(dispatch)
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
+            self._instructions[index] = result.instructions
             repeated = self.loaded.run(second.prepare(dispatch), second.state)
             instructions += result.instructions + repeated.instructions
             for outcome in compare(

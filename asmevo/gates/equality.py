@@ -42,7 +42,10 @@ class EqualityGate:
             enumerate(baseline.dispatches), key=lambda item: item[1].held_out
         ):
             try:
-                result = trial.loaded.run(at.prepare(dispatch), at.state)
+                prepared = at.prepare(dispatch)
+                result = trial.loaded.run(
+                    prepared, at.state, limit=baseline.instruction_limit(index)
+                )
             except DeviceFault as fault:
                 if dispatch.held_out:
                     return _held_out_failure(evidence)
@@ -51,7 +54,7 @@ class EqualityGate:
                     f"dispatch '{dispatch.name}': {fault}", evidence,
                 )
             outcomes = compare(
-                at.prepare(dispatch), baseline.reference(index, repeat), result.regions,
+                prepared, baseline.reference(index, repeat), result.regions,
                 self.tolerance,
             )
             for outcome in outcomes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from asmevo.isa.instruction import Instruction, OperandKind, Unit
 from asmevo.isa.registers import mask, members
 from asmevo.propose.rule import RuleContext
@@ -68,26 +66,6 @@ class Dependences:
             for register in members(i.writes):
                 writer[register] = index
                 readers[register] = [index] if i.reads >> register & 1 else []
-
-    def slice(self, index: int) -> set[int]:
-        """Everything in the range that must come before an instruction."""
-        out: set[int] = set()
-        pending = [index]
-        while pending:
-            for p in self.predecessors[pending.pop()]:
-                if p not in out:
-                    out.add(p)
-                    pending.append(p)
-        return out
-
-    def is_valid(self, order: Iterable[int]) -> bool:
-        """Whether an order of the range respects every dependence."""
-        seen: set[int] = set()
-        for index in order:
-            if not self.predecessors[index] <= seen:
-                return False
-            seen.add(index)
-        return len(seen) == self.stop - self.start
 
     def _ordered(self, instructions: tuple[Instruction, ...], a: int, b: int) -> bool:
         first, second = instructions[a], instructions[b]

@@ -55,8 +55,9 @@ class Evidence:
     """Everything a proposer is shown about the base it should improve.
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
-    ``speedup`` is the base's verified speedup over the original. Held-out dispatches, gates and the
-    registry are not reachable from here.
+    ``speedup`` is the base's verified speedup over the original. ``directions`` are those the
+    planner asks for, all when empty. Held-out dispatches, gates and the registry are not reachable
+    from here.
     """
 
     kernel: str
@@ -66,6 +67,7 @@ class Evidence:
     profiles: tuple[Profile, ...]
     speedup: float
     failures: tuple[Failure, ...] = ()
+    directions: tuple[Direction, ...] = ()
 
 
 class Proposer(Protocol):

@@ -76,7 +76,8 @@ class RuleContext:
     @cached_property
     def labelled(self) -> frozenset[int]:
         """Instructions that control may reach other than from the one before."""
-        return frozenset(t for t in self.program.targets if t is not None)
+        targets = {t for t in self.program.targets if t is not None}
+        return frozenset(targets | set(self.program.labels))
 
     @cached_property
     def indexed(self) -> frozenset[int]:

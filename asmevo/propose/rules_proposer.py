@@ -25,8 +25,9 @@ class RulesProposer:
     the kernel that the rules before it left, with and without those that rest on an assumption;
     then the rules' individual proposals in turns, each rule's hottest first.
 
-    ``directions`` restricts the rules (names of `Direction`), ``limit`` the number of proposals per
-    call. ``seed`` decides in which order rules take turns. ``proposed`` counts proposals per rule.
+    ``directions`` (names of `Direction`) restricts the rules for good, ``evidence.directions`` for
+    one call; ``limit`` is the most proposals per call. ``seed`` decides in which order rules take
+    turns. ``proposed`` counts proposals per rule.
     Raises `ProposerError` for an unknown direction, a rule given twice or a limit below one.
     """
 
@@ -69,10 +70,12 @@ class RulesProposer:
 
     def _ordered(self, evidence: Evidence) -> Iterator[Proposal]:
         context = RuleContext(evidence)
-        streams = [iter(rule.matches(context)) for rule in self._rules]
+        wanted = evidence.directions
+        rules = tuple(r for r in self._rules if not wanted or r.direction in wanted)
+        streams = [iter(rule.matches(context)) for rule in rules]
         for stream in streams:
             yield from islice(stream, 1)
-        yield from self._combinations(context)
+        yield from self._combinations(context, rules)
         turns = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
         while streams:
             stream = turns.choice(streams)
@@ -82,9 +85,10 @@ class RulesProposer:
             else:
                 yield proposal
 
-    def _combinations(self, context: RuleContext) -> Iterator[Proposal]:
+    def _combinations(
+        self, context: RuleContext, everything: tuple[Rule, ...]
+    ) -> Iterator[Proposal]:
         """All rules, all but one, and ever shorter beginnings of the list."""
-        everything = tuple(self._rules)
         sequences = [everything]
         sequences += [everything[:k] + everything[k + 1:] for k in range(len(everything))]
         sequences += [everything[:k] for k in range(len(everything) - 1, 1, -1)]

@@ -16,6 +16,9 @@ COUNTERS = ("vmcnt", "expcnt", "lgkmcnt")
 # What the fields of s_waitcnt hold (CDNA3 ISA, "S_WAITCNT").
 LIMITS = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
 
+# Older than every producer.
+_NOTHING = (-1, -1)
+
 _Bounds = dict[str, int]
 
 
@@ -124,10 +127,6 @@ class _Covered:
     def add(self, counter: str, ordered: bool, block: int, age: tuple[int, int]) -> None:
         known = self.youngest(counter, ordered, block)
         self._youngest[counter, ordered, block] = max(known, age)
-
-
-# Older than every producer.
-_NOTHING = (-1, -1)
 
 
 def _age(producer: int, consumer: int) -> tuple[int, int]:

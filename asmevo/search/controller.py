@@ -124,5 +124,5 @@ class Controller:
             code=attempt.code, sha256=attempt.sha256, speedup=attempt.speedup,
             resources=attempt.resources, edits=attempt.proposal.edits,
             rule=attempt.proposal.rule, direction=attempt.proposal.direction,
-            rationale=attempt.proposal.rationale,
+            rationale=attempt.proposal.rationale, assumption=attempt.proposal.assumption,
         )

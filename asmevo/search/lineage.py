@@ -23,7 +23,8 @@ class Node:
     """A verified state of the kernel. The root is the original: no parent, speedup 1.
 
     ``code`` are the bytes of the built object, ``edits`` lead from the parent to this node, and
-    ``speedup`` is verified over the original.
+    ``speedup`` is verified over the original. ``assumption`` is what the
+    proposer took without proof.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Node:
     rule: str = ""
     direction: Direction | None = None
     rationale: str = ""
+    assumption: str = ""
 
 
 class Lineage:

@@ -13,7 +13,7 @@ from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.profile.windows import WindowFinder
-from asmevo.propose.proposal import Evidence, Failure, Proposal, Proposer
+from asmevo.propose.proposal import Evidence, Proposal, Proposer
 from asmevo.search.attempt import Assignment, Attempt, fingerprint
 from asmevo.search.lineage import Node, Resources
 
@@ -37,9 +37,10 @@ class Workbench:
             rationale="the original",
         )
 
-    def evidence(self, base: Node, failures: tuple[Failure, ...]) -> Evidence:
-        """What a proposer is shown of ``base``: visible dispatches only."""
+    def evidence(self, assignment: Assignment) -> Evidence:
+        """What a proposer is shown of an assignment's base: visible dispatches only."""
         kernel = self.baseline.kernel
+        base = assignment.base
         code_object = CodeObject.parse(base.code)
         loaded = self.baseline.device.load(code_object, kernel)
         code = program(code_object, kernel)
@@ -51,15 +52,14 @@ class Workbench:
             kernel=kernel, program=code,
             lines=tuple(line.text for line in base.assembly.body(kernel).lines if line.text),
             windows=self.windows.find(code, profiles), profiles=profiles, speedup=base.speedup,
-            failures=failures,
+            failures=assignment.failures, directions=assignment.directions,
         )
 
     def explore(self, assignment: Assignment) -> Iterator[Attempt]:
         """Judge proposals until one reaches the target speedup or the attempts are used up."""
         seen = set(assignment.seen)
         left = assignment.attempts
-        evidence = self.evidence(assignment.base, assignment.failures)
-        for proposal in self.proposer.propose(evidence):
+        for proposal in self.proposer.propose(self.evidence(assignment)):
             if assignment.directions and proposal.direction not in assignment.directions:
                 continue
             attempt = self._attempt(assignment, proposal, seen)

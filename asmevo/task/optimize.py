@@ -137,7 +137,8 @@ def _write_lineage(session: Session, lineage: Lineage) -> None:
             "number": node.number, "parent": node.parent, "sha256": node.sha256,
             "speedup": node.speedup, "rule": node.rule,
             "direction": node.direction.value if node.direction else None,
-            "rationale": node.rationale, "resources": asdict(node.resources),
+            "rationale": node.rationale, "assumption": node.assumption,
+            "resources": asdict(node.resources),
             "edits": [asdict(edit) for edit in node.edits],
         }
         for node in lineage

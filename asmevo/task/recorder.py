@@ -11,6 +11,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.verdict import Verdict
+from asmevo.propose.proposal import Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
@@ -59,7 +60,7 @@ class Recorder:
             edits=proposal.edits,
             rule=proposal.rule,
             direction=proposal.direction.value,
-            rationale=proposal.rationale,
+            rationale=_reasoning(proposal),
             status=CandidateStatus.REJECTED if node is None else CandidateStatus.VERIFIED,
             parent_id=self._candidates.get(attempt.base),
             worker=attempt.worker,
@@ -78,9 +79,16 @@ class Recorder:
         self._log.write(json.dumps({
             "candidate": record.id, "parent": record.parent_id, "worker": attempt.worker,
             "rule": proposal.rule, "direction": proposal.direction.value,
-            "rationale": proposal.rationale, "edits": len(proposal.edits),
+            "rationale": proposal.rationale, "assumption": proposal.assumption,
+            "edits": len(proposal.edits),
             "gate": last.gate.value, "outcome": last.outcome.value, "code": last.code,
             "reason": last.reason, "speedup": attempt.speedup, "sha256": attempt.sha256,
             "node": None if node is None else node.number,
         }) + "\n")
         self._log.flush()
+
+
+def _reasoning(proposal: Proposal) -> str:
+    if not proposal.assumption:
+        return proposal.rationale
+    return f"{proposal.rationale} (assuming {proposal.assumption})"

@@ -61,14 +61,15 @@ def dispatches(of: Kernel | None = None, **oracle: Any) -> tuple[Dispatch, ...]:
 def test_one_dispatch_for_each_shape_and_family() -> None:
     made = dispatches()
     assert [(d.name, d.held_out) for d in made] == [
-        ("M64-normal", False), ("M64-boundary", False), ("M100-normal", False),
-        ("M100-boundary", False), ("M65-normal", True), ("M65-wide", True),
+        ("M64-normal", False), ("M64-tiny", False), ("M64-boundary", False),
+        ("M100-normal", False), ("M100-tiny", False), ("M100-boundary", False),
+        ("M65-normal", True), ("M65-wide", True),
     ]
-    assert [d.grid for d in made[::2]] == [(1, 1, 1), (2, 1, 1), (2, 1, 1)]
+    assert [d.grid for d in made[::3]] == [(1, 1, 1), (2, 1, 1), (2, 1, 1)]
 
 
 def test_kernarg_holds_pointers_and_scalars_where_declared() -> None:
-    launch = dispatches()[2]
+    launch = dispatches()[3]
     out, source = launch.regions
     assert struct.unpack("<QQIf8x", launch.kernarg) == (
         out.address, source.address, 100, pytest.approx(1e-5),
@@ -91,7 +92,7 @@ def test_same_seed_same_bytes_other_seed_other_bytes() -> None:
 
 def test_boundary_family_contains_what_breaks_arithmetic() -> None:
     big = kernel(shapes=[{"M": 65536}])
-    region = dispatches(big)[1].regions[1]
+    region = dispatches(big)[2].regions[1]
     values = to_floats(region.data, region.element)
     assert np.isnan(values).any()
     assert np.isinf(values).any()

@@ -18,7 +18,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     with initialize_config_dir(config_folder(), version_base="1.3"):
         config = compose("config", overrides=[
             "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[{M:4}]",
-            "oracle.families=[normal]", "oracle.held_out_families=[wide]",
+            "oracle.families=[normal,tiny]", "oracle.held_out_families=[wide]",
             f"registry.path={tmp_path_factory.mktemp('registry')}",
         ])
     return Session(config, Path(tmp_path_factory.mktemp("run")))

@@ -240,6 +240,16 @@ def test_help_names_every_group(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
+    pipe = " ".join(command("--help")) + " | head -1"
+    done = subprocess.run(
+        ["bash", "-c", pipe], cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        timeout=60, check=False,
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
 def test_cfg_job_shows_the_configuration(tmp_path: Path) -> None:
     done = run(tmp_path, "--cfg", "job", "gates.epsilon=0.001")
     assert done.returncode == 0

@@ -29,6 +29,7 @@ _TARGET = "gfx942"
 _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
+_DEFAULT_STATE = LaunchState()
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -95,15 +96,16 @@ class EmulatedKernel:
                 lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 keep_denormal_inputs=mode.keep_denormal_inputs,
                 keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp)
-        except core.InvalidRecord as error:
+        except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None
 
-    def run(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> RunResult:
+    def run(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
+            limit: int | None = None) -> RunResult:
         """Launch once. Raises `DeviceFault` or `UnsupportedError`; the dispatch is not changed."""
         order = launch.workgroup_order(dispatch, state)
         started = time.perf_counter()
-        execution = self._execute(dispatch, state, order, None)
+        execution = self._execute(dispatch, state, order, None, limit)
         seconds = time.perf_counter() - started
         return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
                          seconds)
@@ -138,7 +140,7 @@ class EmulatedKernel:
             workgroups=dispatch.grid[0] * dispatch.grid[1] * dispatch.grid[2])
 
     def _execute(self, dispatch: Dispatch, state: LaunchState, order: npt.NDArray[np.uint32],
-                 trace: core.Trace | None) -> _Execution:
+                 trace: core.Trace | None, limit: int | None = None) -> _Execution:
         launch.check_dispatch(self._kernel, dispatch)
         lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
         kernarg = launch.kernarg_segment(dispatch, state)
@@ -150,6 +152,9 @@ class EmulatedKernel:
             memory = core.Memory([*regions, ("kernarg", address, kernarg, False)])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
+        budget = self._emulator.instruction_budget
+        if limit is not None:
+            budget = min(budget, limit)
         user_sgprs = []
         if self._layout.kernarg >= 0:
             user_sgprs = [address & 0xFFFFFFFF, address >> 32]
@@ -159,14 +164,14 @@ class EmulatedKernel:
                 user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
-                instruction_budget=self._emulator.instruction_budget, trace=trace)
-        except core.Fault as fault:
+                instruction_budget=budget, trace=trace)
+        except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
         return _Execution(buffers, instructions)
 
-    def _fault(self, fault: core.Fault) -> DeviceFault:
+    def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args
         pc = self.program.offsets[index]
         text = self.program.instructions[index].text if index < len(self.program) else ""
@@ -177,6 +182,7 @@ class EmulatedKernel:
 
 def _mapped(region: Region) -> Bytes:
     """A fresh copy of a region's guard, data, guard."""
-    buffer = np.full(len(region.data) + 2 * region.guard, GUARD_PATTERN, dtype=np.uint8)
+    buffer = np.empty(len(region.data) + 2 * region.guard, dtype=np.uint8)
+    buffer[:region.guard] = buffer[len(buffer) - region.guard:] = GUARD_PATTERN
     buffer[region.guard:region.guard + len(region.data)] = np.frombuffer(region.data, np.uint8)
     return buffer

@@ -45,7 +45,7 @@ _DPP_MODIFIERS = frozenset({
 _CACHE_MODIFIERS = frozenset({"sc0", "sc1", "nt"})
 
 
-class _Refusal(Exception):
+class _NotModelledError(Exception):
     """Why one instruction cannot run; becomes an `UnsupportedError` with pc and text."""
 
 
@@ -87,17 +87,17 @@ class _Record:
     def source(self, slot: int, operand: Operand, words: int) -> None:
         """A source register or constant of ``words`` dwords."""
         if operand.sext:
-            raise _Refusal("sext() is not modelled")
+            raise _NotModelledError("sext() is not modelled")
         if operand.kind is OperandKind.REGISTER:
             if operand.count != words:
-                raise _Refusal(f"operand '{operand.text}' should have {words} dwords")
+                raise _NotModelledError(f"operand '{operand.text}' should have {words} dwords")
             self.values[f"src{slot}"] = operand.first
         elif operand.kind is OperandKind.CONSTANT:
             self.values[f"src{slot}"] = core.CONSTANT
             self.values[f"literal_lo{slot}"] = operand.value
             self.values[f"literal_hi{slot}"] = _high_half(operand, words)
         else:
-            raise _Refusal(f"operand '{operand.text}' is not modelled")
+            raise _NotModelledError(f"operand '{operand.text}' is not modelled")
         for name, given in (("neg", operand.neg), ("abs", operand.abs)):
             if given:
                 self.values[name] = self.values.get(name, 0) | 1 << slot
@@ -111,15 +111,15 @@ def _high_half(operand: Operand, words: int) -> int:
     if words == 1:
         return 0
     if words != 2:
-        raise _Refusal(f"constant '{operand.text}' in a {words}-dword operand is not modelled")
+        raise _NotModelledError(f"constant '{operand.text}' of {words} dwords is not modelled")
     if "." in operand.text:
-        raise _Refusal("floating-point constants of 64-bit operands are not modelled")
+        raise _NotModelledError("floating-point constants of 64-bit operands are not modelled")
     return 0xFFFFFFFF if operand.text.startswith("-") else 0
 
 
 def _register(operand: Operand, words: int) -> int:
     if operand.kind is not OperandKind.REGISTER or operand.count != words:
-        raise _Refusal(f"operand '{operand.text}' should be a register of {words} dwords")
+        raise _NotModelledError(f"operand '{operand.text}' should be a register of {words} dwords")
     return operand.first
 
 
@@ -128,19 +128,19 @@ def _number(instruction: Instruction, name: str, default: int = 0) -> int:
     if value is None:
         return default
     if not isinstance(value, int):
-        raise _Refusal(f"modifier '{name}' is not modelled in this form")
+        raise _NotModelledError(f"modifier '{name}' is not modelled in this form")
     return value
 
 
 def _allow(instruction: Instruction, names: frozenset[str]) -> None:
     for name, _ in instruction.modifiers:
         if name not in names:
-            raise _Refusal(f"modifier '{name}' is not modelled")
+            raise _NotModelledError(f"modifier '{name}' is not modelled")
 
 
 def _expect(operands: tuple[Operand, ...], count: int) -> None:
     if len(operands) != count:
-        raise _Refusal(f"expected {count} operands, found {len(operands)}")
+        raise _NotModelledError(f"expected {count} operands, found {len(operands)}")
 
 
 def _scalar(record: _Record, instruction: Instruction, operation: Operation) -> None:
@@ -158,7 +158,7 @@ def _scalar(record: _Record, instruction: Instruction, operation: Operation) -> 
         slot = len(words) - 1
         value = operands[-1].value
         if operands[-1].kind is not OperandKind.CONSTANT:
-            raise _Refusal("the immediate is missing")
+            raise _NotModelledError("the immediate is missing")
         signed = (value & 0xFFFF) - ((value & 0x8000) << 1)
         record.values[f"literal_lo{slot}"] = signed & 0xFFFFFFFF
 
@@ -208,19 +208,19 @@ def _vector(record: _Record, instruction: Instruction, operation: Operation) -> 
         record.values["sdst"] = _register(operands.pop(0), 2)
     if operation.has("accumulate"):
         operands.append(dst)
-    words = [w for w in operation.src_words if w]
-    _expect(tuple(operands), len(words))
-    for slot, (operand, count) in enumerate(zip(operands, words, strict=True)):
-        record.source(slot, operand, count)
-    if instruction.op == "v_cvt_f32_f16" and "." in operands[0].text:
-        raise _Refusal("f16 constants are not modelled")
-    if instruction.modifier("clamp"):
-        record.flag("clamp")
     if operation.has("packed"):
         _allow(instruction, _PACKED_MODIFIERS)
         _packed(record, instruction, operands)
     else:
         _allow(instruction, _VECTOR_MODIFIERS)
+    words = [w for w in operation.src_words if w]
+    _expect(tuple(operands), len(words))
+    for slot, (operand, count) in enumerate(zip(operands, words, strict=True)):
+        record.source(slot, operand, count)
+    if instruction.op == "v_cvt_f32_f16" and "." in operands[0].text:
+        raise _NotModelledError("f16 constants are not modelled")
+    if instruction.modifier("clamp"):
+        record.flag("clamp")
     if instruction.encoding == "dpp":
         _dpp(record, instruction)
 
@@ -230,13 +230,13 @@ def _packed(record: _Record, instruction: Instruction, operands: list[Operand]) 
         # Which half of a packed operand an inline constant fills is not documented for 32-bit
         # elements; zero is the same either way.
         if operand.kind is OperandKind.CONSTANT and operand.value:
-            raise _Refusal("non-zero constants of packed operations are not modelled")
+            raise _NotModelledError("non-zero constants of packed operations are not modelled")
     for name, key, default in (("op_sel", "op_sel", 0), ("op_sel_hi", "op_sel_hi", 7),
                                ("neg_lo", "neg", 0), ("neg_hi", "neg_hi", 0)):
         value = instruction.modifier(name)
         bits = value if isinstance(value, tuple) else ()
         if value is not None and len(bits) < len(operands):
-            raise _Refusal(f"modifier '{name}' has too few elements")
+            raise _NotModelledError(f"modifier '{name}' has too few elements")
         record.values[key] = (
             sum((bit & 1) << slot for slot, bit in enumerate(bits)) if bits else default)
 
@@ -262,13 +262,13 @@ def _dpp(record: _Record, instruction: Instruction) -> None:
         if name == "row_bcast" and value in _DPP_BROADCASTS:
             record.values["dpp_ctrl"] = _DPP_BROADCASTS[value]
             return
-    raise _Refusal("this DPP control is not modelled")
+    raise _NotModelledError("this DPP control is not modelled")
 
 
 def _compare(record: _Record, instruction: Instruction, operation: Operation) -> None:
     _allow(instruction, frozenset())
     if instruction.encoding not in ("e32", "e64"):
-        raise _Refusal("compares are modelled in their e32 and e64 encodings only")
+        raise _NotModelledError("compares are modelled in their e32 and e64 encodings only")
     _expect(instruction.operands, 3)
     record.values["dst"] = _register(instruction.operands[0], 2)
     for slot in range(2):
@@ -297,7 +297,7 @@ def _buffer(record: _Record, instruction: Instruction, operation: Operation) -> 
     if words:
         record.values["src0"] = _register(address, words)
     elif address.kind is not OperandKind.OFF:
-        raise _Refusal("an address register without offen or idxen")
+        raise _NotModelledError("an address register without offen or idxen")
     record.source(1, resource, 4)
     record.source(2, soffset, 1)
     record.values["imm0"] = _number(instruction, "offset")
@@ -345,12 +345,12 @@ def _lowered(text: str) -> bytes:
     instruction = parse(text)
     operation = OPERATIONS.get(instruction.op)
     if operation is None:
-        raise _Refusal(f"operation '{instruction.op}' is not modelled")
+        raise _NotModelledError(f"operation '{instruction.op}' is not modelled")
     if instruction.encoding == "sdwa":
-        raise _Refusal("SDWA is not modelled")
+        raise _NotModelledError("SDWA is not modelled")
     for operand in instruction.operands:
         if operand.first == registers.SCC:
-            raise _Refusal("SCC as an operand is not modelled")
+            raise _NotModelledError("SCC as an operand is not modelled")
     record = _Record()
     _SHAPES[operation.shape](record, instruction, operation)
     return record.pack(operation)
@@ -365,7 +365,7 @@ def lower(program: Program) -> npt.NDArray[np.uint8]:
     for index, instruction in enumerate(program.instructions):
         try:
             parts.append(_lowered(instruction.text))
-        except _Refusal as refusal:
+        except _NotModelledError as refusal:
             raise unsupported(program, index, str(refusal)) from None
     records = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
     targets = records.view(_TARGET)["target"]

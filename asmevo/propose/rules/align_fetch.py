@@ -46,9 +46,14 @@ class AlignFetch(Rule):
 def _plan(context: RuleContext) -> tuple[int, int, dict[int, str]]:
     """Misaligned instructions before and after, and the new text of what to encode in 8 bytes."""
     program = context.program
+    # Violations that the kernel already has are known by their text, which must not change.
+    violating = {
+        index for v in (*context.preview.missing, *context.preview.hazards)
+        for index in (v.producer, v.consumer)
+    }
     wide = {
         index: text for index in range(len(program))
-        if (text := _promoted(context, index)) is not None
+        if index not in violating and (text := _promoted(context, index)) is not None
     }
     # best[parity] = (cost, misaligned so far) with the next instruction at 4 * parity modulo 8.
     best: list[tuple[float, int] | None] = [None, None]

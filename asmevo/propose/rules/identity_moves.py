@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from asmevo.isa.instruction import Instruction, Operand, OperandKind
 from asmevo.isa.registers import mask
 from asmevo.propose.proposal import Direction, Proposal
+from asmevo.propose.repair import separate
 from asmevo.propose.rule import Rule, RuleContext
 
 _MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64", "v_accvgpr_mov_b32"})
@@ -47,19 +48,18 @@ class IdentityMoves(Rule):
         ]
         if not found:
             return
-        rewrite = context.rewrite()
-        rewrite.delete(found)
-        texts = "; ".join(dict.fromkeys(context.lines[i] for i in found))
-        yield self.proposal(
-            rewrite, f"{len(found)} instruction(s) write back the value they read: {texts}")
+        yield self._removal(context, found)
         if len(found) > 1:
-            yield from context.by_weight(((i,), self._one(context, i)) for i in found)
+            yield from context.by_weight(((i,), self._removal(context, [i])) for i in found)
 
-    def _one(self, context: RuleContext, index: int) -> Proposal:
+    def _removal(self, context: RuleContext, indices: list[int]) -> Proposal:
         rewrite = context.rewrite()
-        rewrite.delete((index,))
+        rewrite.delete(indices)
+        # They may have stood between a producer and its consumer.
+        preview = separate(context, context.preview.apply(rewrite.edits(self.name)))
+        texts = "; ".join(dict.fromkeys(context.lines[i] for i in indices))
         return self.proposal(
-            rewrite, f"'{context.lines[index]}' writes back the value it reads")
+            preview, f"{len(indices)} instruction(s) write back the value they read: {texts}")
 
 
 def is_identity(instruction: Instruction, live_after: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from asmevo.isa.waits import loosest_wait
 from asmevo.propose.proposal import Direction, Proposal
-from asmevo.propose.repair import is_clean
+from asmevo.propose.repair import is_clean, separate
 from asmevo.propose.rule import Rule, RuleContext
 from asmevo.propose.waits import bounds_of, place_waits, wait_text, without_waits
 
@@ -41,9 +41,7 @@ class RelaxWaits(Rule):
         if loosened:
             yield self._in_place(context, loosened)
         candidates = [
-            ((w,), proposal) for w, text in loosened
-            if (proposal := self._in_place(context, [(w, text)])) is not None
-        ]
+            ((wait,), self._in_place(context, [(wait, text)])) for wait, text in loosened]
         if movable:
             for wait in waits:
                 for proposal in self._moved(context, (wait,), 0):
@@ -53,7 +51,7 @@ class RelaxWaits(Rule):
     def _moved(
         self, context: RuleContext, waits: tuple[int, ...], span: int,
     ) -> Iterator[Proposal]:
-        preview = place_waits(context, without_waits(context, waits), span)
+        preview = separate(context, place_waits(context, without_waits(context, waits), span))
         if not is_clean(context, preview):
             return
         before = sum(i.wait is not None for i in context.program.instructions)
@@ -74,8 +72,9 @@ class RelaxWaits(Rule):
             else:
                 rewrite.delete((index,))
             parts.append(f"'{context.lines[index]}' -> {text or 'nothing'}")
+        preview = separate(context, context.preview.apply(rewrite.edits(self.name)))
         return self.proposal(
-            rewrite, "dataflow needs less than these waits ask for: " + "; ".join(parts))
+            preview, "dataflow needs less than these waits ask for: " + "; ".join(parts))
 
 
 def _loosened(context: RuleContext, index: int) -> str | None:

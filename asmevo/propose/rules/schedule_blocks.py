@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.registers import SGPR_LIMIT, VCC_MASK
@@ -17,6 +17,7 @@ _LATENCY = {
     Unit.VMEM: 120, Unit.FLAT: 120, Unit.SMEM: 40, Unit.LDS: 16, Unit.TRANS: 4, Unit.MFMA: 8,
     Unit.VALU: 2,
 }
+_STORE = 72
 _VALU = (Unit.VALU, Unit.TRANS, Unit.MFMA)
 _SCALARS = VCC_MASK | ((1 << SGPR_LIMIT) - 1)
 _LANE_READS = ("v_readlane_b32", "v_readfirstlane_b32")
@@ -27,35 +28,40 @@ class ScheduleBlocks(Rule):
 
     List scheduling: of the instructions whose operands are ready, issue the one with the longest
     chain of latencies behind it. Waits and ``s_nop`` are placed anew for the new order.
+    ``intervals`` are the issue slots a vector memory access is taken to occupy its pipe: 0 issues
+    loads as soon as possible, a wide interval spreads them among other work, as suits a compute
+    unit whose waves share the pipe.
     """
 
     name = "schedule-blocks"
     direction = Direction.DEPENDENCY_CHAINS
 
-    def __init__(self, smallest: int = 4, span: int = 4) -> None:
+    def __init__(
+        self, smallest: int = 4, span: int = 4, intervals: Sequence[int] = (8, 16, 0),
+    ) -> None:
         self._smallest = smallest
         self._span = span
+        self._intervals = tuple(intervals)
 
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
         blocks = [
             (b.start, b.end) for b in context.cfg.blocks if b.end - b.start >= self._smallest]
-        for assume_disjoint in (True, False):
-            yield from self._scheduled(context, blocks, assume_disjoint)
+        variants = [(i, assume) for i in self._intervals for assume in (False, True)]
+        for interval, assume in variants:
+            yield from self._scheduled(context, blocks, interval, assume)
         if len(blocks) > 1:
-            candidates = [
-                (tuple(range(*block)), proposal) for block in blocks
-                for assume_disjoint in (True, False)
-                for proposal in self._scheduled(context, [block], assume_disjoint)
-            ]
-            yield from context.by_weight(candidates)
+            hottest = sorted(blocks, key=lambda b: -context.weight(range(*b)))
+            for block in hottest:
+                for interval, assume in variants:
+                    yield from self._scheduled(context, [block], interval, assume)
 
     def _scheduled(
-        self, context: RuleContext, blocks: list[tuple[int, int]], assume_disjoint: bool,
+        self, context: RuleContext, blocks: list[tuple[int, int]], interval: int, assume: bool,
     ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
         for start, end in blocks:
-            order = _order(context, Dependences(
-                context, start, end, assume_disjoint=assume_disjoint))
+            graph = Dependences(context, start, end, assume_disjoint=assume)
+            order = _order(context, graph, interval)
             if order != sorted(order):
                 rewrite.delete(set(range(start, end)) - set(order))
                 rewrite.permute(order, context.lines)
@@ -66,11 +72,13 @@ class ScheduleBlocks(Rule):
             where = (f"instructions {blocks[0][0]} to {blocks[0][1]}" if len(blocks) == 1
                      else f"{len(blocks)} blocks")
             yield self.proposal(
-                preview, f"{where} in the order in which results become ready",
-                "accesses to different buffers do not overlap" if assume_disjoint else "")
+                preview,
+                f"{where} in the order in which results become ready, memory accesses"
+                f" {interval} slots apart",
+                "accesses to different buffers do not overlap" if assume else "")
 
 
-def _order(context: RuleContext, graph: Dependences) -> list[int]:
+def _order(context: RuleContext, graph: Dependences, interval: int) -> list[int]:
     """A greedy order of a block, without its waits and nops."""
     instructions = context.program.instructions
     indices = [
@@ -84,20 +92,31 @@ def _order(context: RuleContext, graph: Dependences) -> list[int]:
     for i in indices:
         for p in before[i]:
             after[p].append(i)
-    height = dict.fromkeys(indices, 0)
+    height: dict[int, int] = {}
     for i in reversed(indices):
+        # Nothing in the block waits for a store, but stores behind one another share one pipe: work
+        # that several of them depend on comes first.
+        own = _STORE if instructions[i].is_store else 0
         height[i] = max(
-            (height[s] + _distance(instructions[i], instructions[s]) for s in after[i]), default=0)
+            (height[s] + _distance(instructions[i], instructions[s]) for s in after[i]),
+            default=0) + own
     ready_at = dict.fromkeys(indices, 0)
     waiting = {i: len(before[i]) for i in indices}
     ready = {i for i in indices if not waiting[i]}
+    memory = {i for i in indices if instructions[i].unit in (Unit.VMEM, Unit.FLAT)}
     order: list[int] = []
-    time = 0
+    time = pipe_free = 0
     while ready:
-        chosen = min(ready, key=lambda i: (max(ready_at[i] - time, 0), -height[i], i))
+        def rank(i: int, time: int = time, pipe_free: int = pipe_free) -> tuple[int, int, int]:
+            start = max(ready_at[i], pipe_free) if i in memory else ready_at[i]
+            return max(start - time, 0), -height[i], i
+
+        chosen = min(ready, key=rank)
         ready.remove(chosen)
         order.append(chosen)
-        time = max(time, ready_at[chosen])
+        time += rank(chosen)[0]
+        if chosen in memory:
+            pipe_free = time + interval
         for s in after[chosen]:
             ready_at[s] = max(
                 ready_at[s], time + _distance(instructions[chosen], instructions[s]))

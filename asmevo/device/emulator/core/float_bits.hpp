@@ -26,18 +26,18 @@ inline u32 canonical(float x) { return x != x ? kQuietNan : as_bits(x); }
 inline float max_f32(float a, float b) {
   const float equal = as_float(as_bits(a) & as_bits(b));
   const float lesser = a == b ? equal : b;
-  return (a > b) | (b != b) ? a : lesser;
+  return ((a > b) | (b != b)) ? a : lesser;
 }
 inline float min_f32(float a, float b) {
   const float equal = as_float(as_bits(a) | as_bits(b));
   const float greater = a == b ? equal : b;
-  return (a < b) | (b != b) ? a : greater;
+  return ((a < b) | (b != b)) ? a : greater;
 }
 // CDNA3 ISA, V_MED3_F32: the minimum when an operand is NaN.
 inline float med3_f32(float a, float b, float c) {
   const float low = min_f32(min_f32(a, b), c);
   const float middle = max_f32(min_f32(a, b), min_f32(max_f32(a, b), c));
-  return (a != a) | (b != b) | (c != c) ? low : middle;
+  return ((a != a) | (b != b) | (c != c)) ? low : middle;
 }
 
 // Truncate with saturation; NaN gives 0.

@@ -22,13 +22,10 @@ struct Launch {
   u64 instruction_budget;
 };
 
-struct LaunchResult {
-  u64 instructions = 0;
-};
-
-// Runs `order`, a list of linear workgroup ids. `poll` is called every few million instructions and
-// may throw. Workgroups are traced when `trace` is given. Throws `Fault`.
-LaunchResult run(const Program& program, Memory& memory, const Launch& launch,
-                 std::span<const u32> order, Trace* trace, const std::function<void()>& poll);
+// Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.
+// `poll` is called every few million instructions and may throw. Workgroups are traced when `trace`
+// is given. Throws `Fault`.
+u64 run(const Program& program, Memory& memory, const Launch& launch,
+        std::span<const u32> order, Trace* trace, const std::function<void()>& poll);
 
 }  // namespace asmevo

@@ -99,6 +99,15 @@ bool consecutive(const u32* offsets) {
   return difference == 0;
 }
 
+// Compilers turn one memcpy of a kilobyte into `rep movs`, which costs more than it copies.
+template <std::size_t Bytes>
+void copy_lines(void* to, const void* from) {
+  static_assert(Bytes % 64 == 0);
+  for (std::size_t at = 0; at < Bytes; at += 64) {
+    std::memcpy(static_cast<u8*>(to) + at, static_cast<const u8*>(from) + at, 64);
+  }
+}
+
 template <u8 Words>
 void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u32 low) {
   Pending& p = w.issue_vm();
@@ -109,7 +118,7 @@ void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u
   u32* out = p.data.data();
   if (consecutive<Words>(offsets)) {
     alignas(64) u32 in[kLanes * Words];
-    std::memcpy(in, bytes, sizeof in);
+    copy_lines<sizeof in>(in, bytes);
     for (std::size_t i = 0; i < kLanes; ++i) {
       for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = in[i * Words + k];
     }
@@ -131,7 +140,7 @@ void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 lo
     for (std::size_t i = 0; i < kLanes; ++i) {
       for (std::size_t k = 0; k < Words; ++k) out[i * Words + k] = data[k * kLanes + i];
     }
-    std::memcpy(bytes, out, sizeof out);
+    copy_lines<sizeof out>(bytes, out);
     return;
   }
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -262,6 +271,12 @@ void trace_lds(Wave& w, const u32* address, const u64* offsets, std::size_t part
   tracer.finish(cycles);
 }
 
+u64 highest(const u32* address) {
+  u32 result = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) result = std::max(result, address[i]);
+  return result;
+}
+
 // Dwords beyond the allocated LDS read 0 and are not written (CDNA3 ISA, "LDS Out of Range").
 // Parts is 2 for ds_read2/ds_write2; Scale turns their offsets into bytes.
 template <u8 Words, std::size_t Parts, u32 Scale>
@@ -276,6 +291,17 @@ void lds_read(Wave& w, const Step& s) {
   p.words = Words * Parts;
   p.dst = s.dst;
   p.lanes = w.active();
+  if (w.trace != nullptr) trace_lds(w, address, offsets, Parts, Words, false);
+
+  const u64 reach = std::max(offsets[0], Parts == 2 ? offsets[1] : 0) + 4 * Words;
+  if (p.lanes == kAllLanes && highest(address) + reach <= size) {
+    for (std::size_t k = 0; k < Words * Parts; ++k) {
+      const u8* base = lds + offsets[k / Words] + 4 * (k % Words);
+      u32* out = p.data.data() + k * kLanes;
+      for (std::size_t i = 0; i < kLanes; ++i) std::memcpy(&out[i], base + address[i], 4);
+    }
+    return;
+  }
   for (u64 m = p.lanes; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     for (std::size_t k = 0; k < Words * Parts; ++k) {
@@ -285,7 +311,6 @@ void lds_read(Wave& w, const Step& s) {
       p.data[k * kLanes + i] = word;
     }
   }
-  if (w.trace != nullptr) trace_lds(w, address, offsets, Parts, Words, false);
 }
 
 template <u8 Words, std::size_t Parts, u32 Scale>

@@ -6,6 +6,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#if defined(__AVX2__)
+#include <cpuid.h>
+#endif
+
 #include "launch.hpp"
 
 namespace nb = nanobind;
@@ -19,6 +23,17 @@ namespace {
 using Bytes = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstBytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+#if defined(__AVX2__)
+// CPUID itself: __builtin_cpu_supports answers no for everything in a library that zig links.
+bool cpu_has_avx2_and_fma() {
+  unsigned a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
+  const bool fma = (c >> 12) & 1, os_saves_ymm = (c >> 27) & 1;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  return fma && os_saves_ymm && ((b >> 5) & 1);
+}
+#endif
 
 const char* shape_name(Shape shape) {
   switch (shape) {
@@ -80,18 +95,17 @@ struct BoundMemory {
   }
 };
 
-Program make_program(const ConstBytes& records, u32 vgprs, u32 agprs, bool keep_denormal_inputs,
-                     bool keep_denormal_results, bool dx10_clamp) {
-  if (records.size() % sizeof(Record) != 0) {
+std::vector<Record> copy_records(const ConstBytes& bytes) {
+  if (bytes.size() % sizeof(Record) != 0) {
     throw std::invalid_argument("the record array is not a whole number of records");
   }
-  std::vector<Record> copy(records.size() / sizeof(Record));
-  if (!copy.empty()) std::memcpy(copy.data(), records.data(), records.size());
-  FpMode fp;
-  fp.keep_in = keep_denormal_inputs ? ~0u : kSignBit;
-  fp.keep_out = keep_denormal_results ? ~0u : kSignBit;
-  fp.dx10_clamp = dx10_clamp;
-  return Program(copy, vgprs, agprs, fp);
+  std::vector<Record> records(bytes.size() / sizeof(Record));
+  if (!records.empty()) std::memcpy(records.data(), bytes.data(), bytes.size());
+  return records;
+}
+
+FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_clamp) {
+  return {keep_denormal_inputs ? ~0u : kSignBit, keep_denormal_results ? ~0u : kSignBit, dx10_clamp};
 }
 
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
@@ -106,7 +120,7 @@ u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::a
     nb::gil_scoped_acquire acquired;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   };
-  return run(program, memory.memory, parameters, ids, trace, poll).instructions;
+  return run(program, memory.memory, parameters, ids, trace, poll);
 }
 
 u64 entry_count(const Trace& trace) {
@@ -142,8 +156,8 @@ nb::list accesses(const Trace& trace, std::size_t wave) {
 }  // namespace
 
 NB_MODULE(asmevo_core, m) {
-#if defined(__AVX2__) && defined(__GNUC__)
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
+#if defined(__AVX2__)
+  if (!cpu_has_avx2_and_fma()) {
     throw std::runtime_error(
         "asmevo_core was built for x86-64-v3, but this CPU has no AVX2 and FMA; rebuild it with "
         "-C cmake.define.ASMEVO_MARCH=x86-64");
@@ -165,7 +179,7 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
       nb::make_tuple("reads_dst", int{kReadsDst}));
 
-  static nb::exception<Fault> fault_type(m, "Fault");
+  static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
       [](const std::exception_ptr& p, void*) {
         try {
@@ -177,7 +191,7 @@ NB_MODULE(asmevo_core, m) {
         }
       },
       nullptr);
-  static nb::exception<InvalidRecord> invalid_type(m, "InvalidRecord", PyExc_ValueError);
+  static nb::exception<InvalidRecord> invalid_type(m, "InvalidRecordError", PyExc_ValueError);
   nb::register_exception_translator(
       [](const std::exception_ptr& p, void*) {
         try {
@@ -192,7 +206,9 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
-              bool dx10) { new (self) Program(make_program(records, vgprs, agprs, in, out, dx10)); },
+              bool dx10) {
+             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10));
+           },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
            nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"))
       .def("__len__", &Program::size);

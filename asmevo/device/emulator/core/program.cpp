@@ -58,7 +58,7 @@ bool known_dpp(u32 ctrl) {
 void run_dpp(Wave& w, const Step& s) {
   const DppPattern& pattern = *s.dpp;
   const u64 exec = w.exec();
-  const u32* in = w.row(s.src[0], 0);
+  const u32* in = w.v + s.src[0].index * kLanes;
   u64 readable = pattern.valid;
   if (exec != kAllLanes) {
     for (std::size_t i = 0; i < kLanes; ++i) {
@@ -74,12 +74,8 @@ void run_dpp(Wave& w, const Step& s) {
       if (((readable >> i) & 1) == 0) w.permuted[i] = 0;
     }
   }
-  Step inner = s;
-  inner.src[0] = Operand{};
-  inner.src[0].kind = Operand::Kind::kConstant;
-  inner.src[0].rows = w.permuted;
   w.write_mask = mask;
-  s.body(w, inner);
+  s.inner->handler(w, *s.inner);
   w.write_mask = kAllLanes;
 }
 
@@ -98,7 +94,7 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
     }
   }
   Step end{};
-  end.handler = end.body = ran_off_the_end;
+  end.handler = ran_off_the_end;
   steps_.push_back(end);
 }
 
@@ -169,7 +165,7 @@ Step Program::resolve(const Record& r) {
   const Operation& op = table[r.op];
 
   Step s{};
-  s.handler = s.body = op.handler;
+  s.handler = op.handler;
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
@@ -297,6 +293,9 @@ Step Program::resolve(const Record& r) {
                 !(op.traits & (kCarryOut | kAccSource | kAccDst)) && is_vector(0),
             "DPP is not modelled for this operation");
     s.dpp = dpp(r);
+    Step& inner = inner_.emplace_back(s);
+    inner.src[0].kind = Operand::Kind::kPermuted;
+    s.inner = &inner;
     s.handler = run_dpp;
   }
   return s;

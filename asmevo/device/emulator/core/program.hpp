@@ -22,6 +22,10 @@ class Program {
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
   Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp);
 
+  // Steps point into their program.
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
   // One step a record, and one past the end that faults.
   const std::vector<Step>& steps() const { return steps_; }
   std::size_t size() const { return steps_.size() - 1; }
@@ -42,6 +46,7 @@ class Program {
   std::vector<Step> steps_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
+  std::deque<Step> inner_;
   std::size_t count_;
   u32 vgprs_;
   u32 agprs_;

@@ -6,8 +6,10 @@ const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t 
   u32* out = scratch[scratch_row];
   const u32 clear = o.abs ? ~kSignBit : ~0u;
   const u32 flip = o.neg ? kSignBit : 0u;
-  if (o.kind == Operand::Kind::kVector) {
-    const u32* in = v + (o.index + word) * kLanes;
+  const bool is_permuted = o.kind == Operand::Kind::kPermuted;
+  if (is_permuted && !o.neg && !o.abs) return permuted;
+  if (is_permuted || o.kind == Operand::Kind::kVector) {
+    const u32* in = is_permuted ? permuted : v + (o.index + word) * kLanes;
     ASMEVO_LANES(i) out[i] = (in[i] & clear) ^ flip;
     return out;
   }

@@ -40,7 +40,7 @@ struct FpMode {
 
 // A source as handlers see it.
 struct Operand {
-  enum class Kind : u8 { kAbsent, kScalar, kVector, kConstant };
+  enum class Kind : u8 { kAbsent, kScalar, kVector, kConstant, kPermuted };
   Kind kind = Kind::kAbsent;
   bool neg = false;
   bool abs = false;
@@ -49,6 +49,7 @@ struct Operand {
   const u32* rows = nullptr;   // constant broadcast over the lanes: low row, high row
 };
 
+// How DPP feeds source 0 of an operation.
 struct DppPattern {
   u8 source[kLanes];
   u64 valid;  // lanes whose source exists
@@ -62,8 +63,7 @@ using Handler = void (*)(Wave&, const Step&);
 
 // A validated, resolved instruction.
 struct Step {
-  Handler handler;  // what the run loop calls
-  Handler body;     // the operation itself, behind a DPP wrapper
+  Handler handler;
   Operand src[3];
   u16 dst;
   u16 sdst;
@@ -76,6 +76,7 @@ struct Step {
   i32 target;
   i32 imm0, imm1;
   const DppPattern* dpp;
+  const Step* inner;  // DPP: the operation itself, reading the permuted row
 };
 
 // What a wave does when it stops running.

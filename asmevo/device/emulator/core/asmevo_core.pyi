@@ -1,0 +1,125 @@
+"""The C++ core of the gfx942 emulator: functional execution and the cycle model."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+# (name, shape, destination dwords, dwords of each source, traits); the index is the operation id.
+OPERATIONS: Final[list[tuple[str, str, int, tuple[int, int, int], int]]]
+# (name, byte offset, size, signed) of each field of a record.
+RECORD_FIELDS: Final[list[tuple[str, int, int, bool]]]
+RECORD_SIZE: Final[int]
+# Register numbers of a record that stand for its literal and for no operand.
+CONSTANT: Final[int]
+ABSENT: Final[int]
+# Names and bit values.
+FLAGS: Final[tuple[tuple[str, int], ...]]
+TRAITS: Final[tuple[tuple[str, int], ...]]
+
+class FaultError(Exception):
+    """A fault of the kernel; ``args`` are kind, message, instruction, workgroup, lane, address."""
+
+class InvalidRecordError(ValueError):
+    """A record that cannot run; ``args`` are its index and the reason."""
+
+class Program:
+    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array."""
+
+    def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
+                 keep_denormal_inputs: bool, keep_denormal_results: bool,
+                 dx10_clamp: bool) -> None: ...
+    def __len__(self) -> int: ...
+
+class Memory:
+    """Device memory over NumPy arrays, without copies.
+
+    A region is its name, device address, bytes, and whether a kernel may write it. Raises
+    ValueError when regions overlap or wrap around the address space.
+    """
+
+    def __init__(
+        self, regions: Sequence[tuple[str, int, npt.NDArray[np.uint8], bool]]) -> None: ...
+
+class Trace:
+    """What the waves of a launch did, for the cycle model."""
+
+    def __init__(self) -> None: ...
+    @property
+    def waves_per_workgroup(self) -> int: ...
+    @property
+    def wave_count(self) -> int: ...
+    @property
+    def entry_count(self) -> int: ...
+    def issue_counts(self, size: int) -> npt.NDArray[np.uint64]:
+        """How often each of the first ``size`` instructions issued, over all waves."""
+    def accesses(self, wave: int) -> list[tuple[int, int, int, int]]:
+        """Instruction, lines, LDS cycles and bytes of every memory access of one wave."""
+
+def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
+           grid: tuple[int, int, int], workgroup: tuple[int, int, int],
+           user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
+           work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
+           trace: Trace | None = None) -> int:
+    """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
+
+    Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.
+    """
+
+class IssueClass(Enum):
+    """The unit that a cycle of issue goes to."""
+
+    SALU = ...
+    SMEM = ...
+    VALU = ...
+    VMEM = ...
+    LDS = ...
+    BRANCH = ...
+    WAIT = ...
+    NOP = ...
+    BARRIER = ...
+    END = ...
+
+class InstructionTiming:
+    """What the cycle model knows of one instruction."""
+
+    def __init__(self, unit: IssueClass, *, busy: int = ..., vmcnt: int = ..., lgkmcnt: int = ...,
+                 wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
+                 store: int = ...) -> None: ...
+
+class TimingParameters:
+    """Parameters of the simulated compute unit, in clk, bytes and lines."""
+
+    branch_taken: int
+    branch_not_taken: int
+    barrier_release: int
+    vmem_minimum: int
+    vmem_bytes_per_clk: int
+    vl1d_bytes_per_clk: int
+    vmem_queue: int
+    vl1d_latency: int
+    vl1d_lines: int
+    sl1d_latency: int
+    sl1d_miss_latency: int
+    sl1d_lines: int
+    l2_latency: int
+    hbm_latency: int
+    store_latency: int
+    l2_clk_per_line_q8: int
+    hbm_clk_per_line_q8: int
+    lds_latency: int
+    lds_pair_bytes_per_clk: int
+    lds_bytes_per_clk: int
+    lds_store_overhead: int
+
+    def __init__(self) -> None: ...
+
+def trace_from_waves(waves_per_workgroup: int, waves: Sequence[Any]) -> Trace:
+    """A trace written by hand, for tests of the cycle model."""
+
+def simulate_timing(program: Sequence[Any], trace: Any,
+                    parameters: TimingParameters, *, slots: int, workgroups: int,
+                    ) -> tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """Cycles, issues per instruction, and stall cycles by cause and instruction."""

@@ -1,0 +1,96 @@
+"""Results arrive at the latest moment the ISA allows, so a missing wait shows every time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from tests.device.emulator.conftest import Bench
+
+STALE = 0x5A5A
+A = np.arange(1000, 1064, dtype=np.uint32)
+STORE_ADDRESS = ["v_mov_b32_e32 v40, v1"]
+LOAD = "global_load_dword v20, v1, s[70:71]"  # reads A, the bench's first input
+
+
+def value(bench: Bench, body: list[str], register: int = 20, lds_bytes: int = 512) -> list[int]:
+    """The register right after ``body``; the bench itself waits only later."""
+    body = [f"v_mov_b32_e32 v{register}, {STALE:#x}", *body, f"v_mov_b32_e32 v50, v{register}"]
+    out = bench.run(body, vector={2: A}, vector_out=[50], lds_bytes=lds_bytes)
+    return [int(x) for x in np.unique(out.vector[50])]
+
+
+FRESH = A.tolist()
+
+
+@pytest.mark.parametrize(("between", "arrived"), [
+    ([], False),
+    (["s_nop 15"] * 100, False),
+    (["s_waitcnt lgkmcnt(0)"], False),
+    (["s_waitcnt vmcnt(1)"], False),
+    (["s_waitcnt vmcnt(0)"], True),
+    (["s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)"], True),
+    # Loads and stores both count, and return in order.
+    (["global_store_dword v1, v2, s[72:73]", "s_waitcnt vmcnt(1)"], True),
+    (["global_load_dword v21, v1, s[70:71]", "s_waitcnt vmcnt(2)"], False),
+    (["global_load_dword v21, v1, s[70:71]", "s_waitcnt vmcnt(1)"], True),
+])
+def test_vector_load(bench: Bench, between: list[str], arrived: bool) -> None:
+    assert value(bench, [LOAD, *between]) == (FRESH if arrived else [STALE])
+
+
+def test_full_counter_forces_the_oldest_load(bench: Bench) -> None:
+    more = ["global_load_dword v21, v1, s[70:71]"]
+    assert value(bench, [LOAD, *more * 62]) == [STALE]
+    assert value(bench, [LOAD, *more * 63]) == FRESH
+
+
+@pytest.mark.parametrize(("between", "arrived"), [
+    ([], False), (["s_waitcnt vmcnt(0)"], False), (["s_waitcnt lgkmcnt(1)"], False),
+    (["s_waitcnt lgkmcnt(0)"], True),
+    # LDS operations return in order.
+    (["ds_read_b32 v21, v40", "s_waitcnt lgkmcnt(1)"], True),
+    (["ds_write_b32 v40, v2", "s_waitcnt lgkmcnt(1)"], True),
+    (["ds_read_b32 v21, v40"] * 14, False), (["ds_read_b32 v21, v40"] * 15, True),
+    # SMEM may return before it: the newest count could be the read's.
+    (["s_load_dword s20, s[70:71], 0x0", "s_waitcnt lgkmcnt(1)"], False),
+])
+def test_lds_read(bench: Bench, between: list[str], arrived: bool) -> None:
+    setup = ["v_lshlrev_b32_e32 v40, 2, v0", "ds_write_b32 v40, v2", "s_waitcnt lgkmcnt(0)",
+             "ds_read_b32 v20, v40"]
+    assert value(bench, [*setup, *between]) == (FRESH if arrived else [STALE])
+
+
+@pytest.mark.parametrize(("between", "arrived"), [
+    ([], False), (["s_waitcnt vmcnt(0)"], False), (["s_waitcnt lgkmcnt(0)"], True),
+    # Out of order: nothing but a wait for zero guarantees a scalar load.
+    (["s_load_dword s21, s[70:71], 0x4", "s_waitcnt lgkmcnt(1)"], False),
+])
+def test_scalar_load(bench: Bench, between: list[str], arrived: bool) -> None:
+    body = ["s_movk_i32 s20, 0x5a5a", "s_load_dword s20, s[70:71], 0x0", *between,
+            "v_mov_b32_e32 v20, s20"]
+    assert value(bench, body) == ([FRESH[0]] if arrived else [STALE])
+
+
+def test_late_result_overwrites_what_was_written_meanwhile(bench: Bench) -> None:
+    assert value(bench, [LOAD, "v_mov_b32_e32 v20, 3"]) == [3]
+    assert value(bench, [LOAD, "v_mov_b32_e32 v20, 3", "s_waitcnt vmcnt(0)"]) == FRESH
+
+
+def test_memory_is_read_at_issue_and_exec_is_taken_at_issue(bench: Bench) -> None:
+    out = bench.run(
+        ["v_mov_b32_e32 v20, 7", "global_store_dword v1, v2, s[72:73]",
+         "s_mov_b64 exec, 15", "global_load_dword v20, v1, s[72:73]", "s_mov_b64 exec, -1",
+         "v_mov_b32_e32 v3, 9", "global_store_dword v1, v3, s[72:73]", "s_waitcnt vmcnt(0)"],
+        vector={2: A}, vector_out=[20])
+    assert out.vector[20].tolist() == [*FRESH[:4], *[7] * 60]
+
+
+def test_store_data_is_taken_at_issue(bench: Bench) -> None:
+    out = bench.run(["global_store_dword v1, v2, s[72:73]", "v_mov_b32_e32 v2, 1",
+                     "global_load_dword v20, v1, s[72:73]", "s_waitcnt vmcnt(0)"],
+                    vector={2: A}, vector_out=[20])
+    assert out.vector[20].tolist() == FRESH
