@@ -98,17 +98,17 @@ def _events(code_object: CodeObject, section: Section, labels: Labels,
     if not section.flags & _ALLOC:
         return events
     handles = {f"{symbol}.kd" for symbol in descriptors}
-    for address in sorted({*labels.symbols, *labels.synthetic}):
-        if section.address <= address <= end:
-            lines = [line for s in labels.symbols.get(address, ())
-                     if s.section == section.name and s.name not in handles for line in _label(s)]
-            synthetic = labels.synthetic.get(address)
-            if synthetic is not None and synthetic.startswith(f".L{section.name}_"):
-                lines.append(f"{synthetic}:")
-            if lines:
-                add(address - section.address, lines, 0)
+    for address in labels.between(section.address, end + 1):
+        lines = [line for s in labels.symbols.get(address, ())
+                 if s.section == section.name and s.name not in handles for line in _label(s)]
+        synthetic = labels.synthetic.get(address, "")
+        if synthetic.startswith(f".L{section.name}_"):
+            lines.append(f"{synthetic}:")
+        if lines:
+            add(address - section.address, lines, 0)
+    addresses = {s.name: s.value for s in code_object.symbols}
     for symbol, descriptor in descriptors.items():
-        address = _address(code_object, f"{symbol}.kd")
+        address = addresses[f"{symbol}.kd"]
         if section.address <= address < end:
             add(address - section.address,
                 [f"\t.amdhsa_kernel {symbol}",
@@ -117,16 +117,17 @@ def _events(code_object: CodeObject, section: Section, labels: Labels,
     for address, relocation in labels.relocations.items():
         if section.address <= address < end:
             add(address - section.address, [f"\t.quad {labels.pointer(relocation)}"], _POINTER_SIZE)
+    for pointer in labels.frames:
+        if section.address <= pointer.address < end:
+            directive = {4: ".long", 8: ".quad"}[pointer.size]
+            add(pointer.address - section.address,
+                [f"\t{directive} {labels.reference(pointer.target)}-."], pointer.size)
     return events
 
 
 def _label(symbol: Symbol) -> list[str]:
     size = [f"\t.size {symbol.name}, {symbol.size}"] if symbol.size else []
     return [f"{symbol.name}:", *size]
-
-
-def _address(code_object: CodeObject, name: str) -> int:
-    return next(s.value for s in code_object.symbols if s.name == name)
 
 
 def _raw(data: bytes, start: int, stop: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bisect
+import functools
 from dataclasses import dataclass
 
 from asmevo.codeobject.container import CodeObject, Kernel
@@ -32,17 +32,21 @@ class Function:
         return self.entry + self.size
 
 
+@functools.lru_cache(maxsize=4)
 def functions(code_object: CodeObject) -> tuple[Function, ...]:
-    """All functions in address order, without gaps; raises `CodeObjectError` for code outside."""
+    """All functions in address order, without gaps between them.
+
+    In front of the first there may be filler (`asmevo.codeobject.padding.filler_in_front`).
+    """
     text = code_object.section(".text")
     starts: dict[int, list[Symbol]] = {}
     for symbol in code_object.symbols:
         if symbol.type == "FUNC" and symbol.section == ".text":
             starts.setdefault(symbol.value - text.address, []).append(symbol)
     bounds = sorted(starts)
-    if text.size and (not bounds or bounds[0] != 0):
-        raise CodeObjectError("recovery does not handle code in front of the first function")
-    if bounds and (bounds[-1] >= text.size or any(start % 4 for start in bounds)):
+    if text.size and not bounds:
+        raise CodeObjectError("the object has code, but no function")
+    if bounds and (bounds[0] < 0 or bounds[-1] >= text.size or any(b % 4 for b in bounds)):
         raise CodeObjectError("a function lies outside .text or at an odd address")
     kernels = {k.symbol: k for k in code_object.kernels}
     found: list[Function] = []
@@ -56,13 +60,18 @@ def functions(code_object: CodeObject) -> tuple[Function, ...]:
     return tuple(found)
 
 
-def function_at(all_functions: tuple[Function, ...], offset: int) -> Function:
-    """The function that an offset of ``.text`` lies in; the last one's for the end."""
-    index = bisect.bisect_right([f.entry for f in all_functions], offset) - 1
-    return all_functions[index]
+def code_of(code_object: CodeObject, function: Function) -> bytes:
+    """The machine code of a function."""
+    text = code_object.section(".text")
+    return code_object.data[text.offset + function.entry:text.offset + function.end]
+
+
+@functools.lru_cache(maxsize=2)
+def _listings(code_object: CodeObject) -> dict[int, tuple[Row, ...]]:
+    return {f.entry: rows(code_of(code_object, f), code_object.target)
+            for f in functions(code_object)}
 
 
 def listing(code_object: CodeObject, function: Function) -> tuple[Row, ...]:
     """The disassembled function; offsets count from its entry."""
-    text = code_object.section_data(code_object.section(".text"))
-    return rows(text[function.entry:function.end], code_object.target)
+    return _listings(code_object)[function.entry]

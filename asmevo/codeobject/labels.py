@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from dataclasses import dataclass
 from asmevo.codeobject.code_address import CodeAddress, code_addresses
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target
+from asmevo.codeobject.eh_frame import FramePointer, frame_pointers
 from asmevo.codeobject.elf import Section, Symbol
 from asmevo.codeobject.errors import CodeObjectError
-from asmevo.codeobject.functions import Function, functions, listing
+from asmevo.codeobject.functions import Function, code_of, functions, listing
 from asmevo.codeobject.relocation import Relocation, relocations
 
 _GOT = ".got"
@@ -31,8 +33,15 @@ class Labels:
     branch_names: Mapping[int, str]
     code_addresses: Mapping[int, tuple[CodeAddress, ...]]
     relocations: Mapping[int, Relocation]
+    frames: tuple[FramePointer, ...]
     got: Section | None
     text_address: int
+    addresses: tuple[int, ...]
+
+    def between(self, start: int, stop: int) -> tuple[int, ...]:
+        """The addresses in a range that have a symbol or a synthetic name, in order."""
+        return self.addresses[bisect.bisect_left(self.addresses, start):
+                              bisect.bisect_left(self.addresses, stop)]
 
     def reference(self, address: int) -> str:
         """A name that the linker may resolve to ``address`` when it links."""
@@ -70,8 +79,9 @@ def labels_of(code_object: CodeObject) -> Labels:
         rows = listing(code_object, function)
         _find_branches(code_object, function, all_functions, local, names, branches)
         if any(row[2].startswith("s_getpc") for row in rows):
-            code = code_object.section_data(text)[function.entry:function.end]
-            computed[function.entry] = tuple(code_addresses(code, rows))
+            computed[function.entry] = tuple(
+                code_addresses(code_of(code_object, function), rows))
+    frames = frame_pointers(code_object)
     moved = {r.address: r for r in relocations(code_object)}
     got = next((s for s in code_object.sections if s.name == _GOT), None)
     for function in all_functions:
@@ -84,8 +94,10 @@ def labels_of(code_object: CodeObject) -> Labels:
     for relocation in moved.values():
         if relocation.symbol is None:
             names.need(relocation.addend)
-    return Labels(dict(sorted(names.synthetic.items())), names.symbols, branches, computed, moved, got,
-                  text.address)
+    for pointer in frames:
+        names.need(pointer.target)
+    return Labels(names.synthetic, names.symbols, branches, computed, moved, frames, got,
+                  text.address, tuple(sorted({*names.synthetic, *names.symbols})))
 
 
 class _Names:

@@ -16,7 +16,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target
 from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import CodeObjectError, RebuildError
-from asmevo.codeobject.functions import Function
+from asmevo.codeobject.functions import Function, code_of, functions
 
 # The command processor takes entry addresses in units of 256 bytes (LLVM, "Kernel Descriptor").
 ENTRY_ALIGNMENT = 256
@@ -27,10 +27,26 @@ _NOP_WORD = 0xBF800000
 def alignment_in_front(code_object: CodeObject, function: Function) -> str:
     """The directive in front of a kernel; empty for a function that may start anywhere."""
     aligned = function.entry % ENTRY_ALIGNMENT == 0
-    if function.kernel is not None and aligned and (
+    if function.kernel is not None and function.entry and aligned and (
             code_object.section(".text").alignment >= ENTRY_ALIGNMENT):
         return _p2align(ENTRY_ALIGNMENT)
     return ""
+
+
+def filler_in_front(code_object: CodeObject) -> tuple[str, ...]:
+    """The directive for one repeated word in front of the first function.
+
+    Linkers leave it where a section had no functions but its trailing nops. Raises
+    `CodeObjectError` when there is anything else.
+    """
+    first = functions(code_object)[0].entry
+    text = code_object.section(".text")
+    code = code_object.data[text.offset:text.offset + first]
+    if not code:
+        return ()
+    if code != code[:4] * (first // 4):
+        raise CodeObjectError("recovery does not handle code in front of the first function")
+    return (f"\t.fill {first // 4}, 4, 0x{int.from_bytes(code[:4], 'little'):08x}",)
 
 
 def padding_rows(code_object: CodeObject, function: Function, rows: Sequence[Row],
@@ -89,7 +105,7 @@ def _behind(code_object: CodeObject, function: Function, rows: Sequence[Row],
     text = code_object.section(".text")
     if function.end == text.size or not rows:
         return {}
-    code = code_object.section_data(text)[function.entry:function.end]
+    code = code_of(code_object, function)
     filler = code[rows[-1][0]:]
     sizes = [s.size for s in function.symbols if 0 < s.size <= function.size]
     least = max(sizes, default=4)

@@ -16,10 +16,10 @@ from asmevo.codeobject.disassemble import branch_target
 from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.codeobject.errors import CodeObjectError
-from asmevo.codeobject.functions import Function, functions, listing
+from asmevo.codeobject.functions import Function, code_of, functions, listing
 from asmevo.codeobject.labels import Labels, labels_of
 from asmevo.codeobject.metadata import metadata_yaml
-from asmevo.codeobject.padding import alignment_in_front, padding_rows
+from asmevo.codeobject.padding import alignment_in_front, filler_in_front, padding_rows
 from asmevo.codeobject.symbols import SYMBOL_NAME, declarations
 
 __all__ = ["CODE_ADDRESS", "RECOVERABLE", "SYMBOL_NAME", "Comments", "Fallbacks", "comments",
@@ -142,13 +142,14 @@ def _head(code_object: CodeObject) -> str:
         *declarations(code_object),
         "\t.text",
         f"\t.p2align {log2(text.alignment, text.name)}",
+        *filler_in_front(code_object),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _opened(code_object: CodeObject, function: Function) -> str:
     alignment = alignment_in_front(code_object, function)
-    lines = [f"\t{alignment}\n"] if alignment and function.entry else []
+    lines = [f"\t{alignment}\n"] if alignment else []
     return "".join([*lines, *(f"{symbol.name}:\n" for symbol in function.symbols)])
 
 
@@ -168,8 +169,7 @@ def _end_label(function: Function, size: int) -> str:
 
 def _lines(code_object: CodeObject, function: Function, labels: Labels,
            fallbacks: Fallbacks) -> Iterator[Line]:
-    text_section = code_object.section(".text")
-    code = code_object.section_data(text_section)[function.entry:function.end]
+    code = code_of(code_object, function)
     rows = listing(code_object, function)
     here = _labels_here(code_object, function, rows, labels)
     written = _computed(function, rows, labels, here)
@@ -216,18 +216,19 @@ def _labels_here(code_object: CodeObject, function: Function, rows: Sequence[Row
     last = function.end == code_object.section(".text").size
     here: dict[int, tuple[str, ...]] = {}
     end = function.size + last
-    for address, symbols in labels.symbols.items():
-        if 0 <= address - base < end:
-            names = tuple(s.name for s in symbols if s.type != "FUNC" and s.section == ".text")
-            if names:
-                here[address - base] = names
-    for address, name in labels.synthetic.items():
-        if 0 <= address - base < end and name.startswith(".L_"):
-            here[address - base] = (*here.get(address - base, ()), name)
+    for address in labels.between(base, base + end):
+        names = [s.name for s in labels.symbols.get(address, ())
+                 if s.type != "FUNC" and s.section == ".text"]
+        synthetic = labels.synthetic.get(address, "")
+        if synthetic.startswith(".L_"):
+            names.append(synthetic)
+        if names:
+            here[address - base] = tuple(names)
     for size in {s.size for s in function.symbols} - {0, function.size}:
         here[size] = (*here.get(size, ()), _end_label(function, size))
     starts = {offset for offset, _, _ in rows} | {function.size}
     if astray := [name for offset, group in here.items() if offset not in starts
                   for name in group]:
-        raise CodeObjectError(f"symbol '{astray[0]}' lies inside an instruction")
+        what = "something that code refers to" if astray[0].startswith(".L") else astray[0]
+        raise CodeObjectError(f"{what} lies inside an instruction of '{function.symbol}'")
     return here

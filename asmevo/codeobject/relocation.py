@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.elf import SYMBOL_LIMIT, read_names
 from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.symbols import checked
 
 _ENTRY = struct.Struct("<QQq")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -42,7 +43,7 @@ def relocations(code_object: CodeObject) -> tuple[Relocation, ...]:
             if kind == _RELATIVE64 and not index:
                 found.append(Relocation(offset, None, addend))
             elif kind == _ABS64 and 0 < index < len(names):
-                found.append(Relocation(offset, names[index], addend))
+                found.append(Relocation(offset, checked(names[index]), addend))
             else:
                 raise CodeObjectError(f"recovery does not handle relocation type {kind} at address "
                                       f"{offset:#x}")

@@ -12,7 +12,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target, disassembler_version
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.codeobject.errors import AssemblerError, CodeObjectError
-from asmevo.codeobject.functions import Function, functions, listing
+from asmevo.codeobject.functions import Function, code_of, functions, listing
 from asmevo.codeobject.labels import labels_of
 from asmevo.codeobject.recover import NO_FALLBACKS, Fallbacks, recover
 from asmevo.codeobject.toolchain import Toolchain
@@ -125,8 +125,7 @@ def _not_reencoded(code_object: CodeObject, data: bytes) -> Fallbacks:
 
 def _differences(code_object: CodeObject, old: Function, rebuilt: CodeObject,
                  new: Function) -> Fallbacks:
-    before, after = (o.section_data(o.section(".text"))[f.entry:f.end]
-                     for o, f in ((code_object, old), (rebuilt, new)))
+    before, after = code_of(code_object, old), code_of(rebuilt, new)
     old_rows, new_rows = listing(code_object, old), listing(rebuilt, new)
     data: set[int] = set()
     encodings: set[tuple[int, Encoding]] = set()
