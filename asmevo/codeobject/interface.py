@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from asmevo.codeobject.addresses import code_addresses
+from asmevo.codeobject.code_address import code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.descriptor_fields import FIELDS
@@ -150,15 +150,16 @@ def _frozen_function(code_object: CodeObject, start: int, stop: int) -> list[obj
         del code[-4:]
     listing = rows(bytes(code), code_object.target)
     try:
-        addresses = code_addresses(listing)
+        addresses = tuple(code_addresses(bytes(code), listing))
     except CodeObjectError:
         return [code.hex()]
     places: list[object] = []
     for address in addresses:
-        places.append(_place(code_object, text.address + start + address.target))
-        for row in address.rows[1:]:
-            offset, size, _ = listing[row]
-            code[offset + 4:offset + size] = bytes(size - 4)
+        places.append(_place(code_object, text.address + start + address.base + address.value))
+        for row in (address.low, address.high):
+            if row >= 0:
+                offset, size, _ = listing[row]
+                code[offset + 4:offset + size] = bytes(size - 4)
     return [code.hex(), *places]
 
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from asmevo.codeobject.addresses import CodeAddress, code_addresses
 from asmevo.codeobject.assembly import Assembly, Edit, KernelBody, Line
+from asmevo.codeobject.code_address import code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassemble import branch_target, labels, local_symbols, rows
 from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.elf import read_tables
+from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import CodeObjectError, RebuildError
+from asmevo.codeobject.functions import code_of, functions
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.codeobject.rebuild import validate_line
 from asmevo.codeobject.recover import CODE_ADDRESS
-from asmevo.codeobject.relocations import text_references
+from asmevo.codeobject.relocation import relocations
 from asmevo.codeobject.requirements import check_segments, code_use
 from asmevo.codeobject.resources import Allocation, Counts, counts, required_allocation
 from asmevo.codeobject.toolchain import Toolchain
 
 _NOP = (0xBF800000).to_bytes(4, "little")  # s_nop 0
 _BRANCH = re.compile(r"(s_c?branch\w*) (\S+)")
-_JUMP = re.compile(r"s_setpc_b64 s\[(\d+):\d+\]")
+_JUMP = re.compile(r"s_(?:setpc|rfe|cbranch_[gi]_fork|cbranch_join)\w*")
+_POINTER_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,11 @@ def edits_between(before: KernelBody, after: KernelBody) -> tuple[Edit, ...]:
         if left != right:
             head = _common(left, right)
             tail = _common(left[head:][::-1], right[head:][::-1])
+            new_lines = right[head:len(right) - tail]
+            if any(line.encoding != UNCHANGED for line in new_lines):
+                raise RebuildError("a patch cannot write bits that the assembler does not")
             edits.append(Edit(before.symbol, position + head, position + len(left) - tail,
-                              tuple(right[head:len(right) - tail]), "difference"))
+                              tuple(line.text for line in new_lines), "difference"))
         position += len(left)
     return tuple(edits)
 
@@ -139,18 +145,31 @@ def _symbolic(offset: int, text: str, names: Mapping[int, tuple[str, ...]]) -> s
     return f"{text.rsplit(' ', 1)[0]} {names[target][0]}"
 
 
-def _stretches(body: KernelBody) -> list[tuple[tuple[str, ...], list[str]]]:
+def padded(original: CodeObject, edits: Sequence[Edit], result: CodeObject) -> tuple[Edit, ...]:
+    """The edits with the padding that `patch` put behind each replacement."""
+    found: list[Edit] = []
+    for edit in edits:
+        kernel = original.kernel(edit.kernel)
+        site = _sites(kernel, rows(original.code(kernel), original.target), [edit])[0]
+        written = [row for row in rows(result.code(kernel), result.target)
+                   if site.start <= row[0] < site.stop]
+        padding = [text for _, _, text in written[len(edit.lines):]]
+        found.append(replace(edit, lines=(*edit.lines, *padding)))
+    return tuple(found)
+
+
+def _stretches(body: KernelBody) -> list[tuple[tuple[str, ...], list[Line]]]:
     """The lines in groups that each begin with a label, or with the kernel."""
-    found: list[tuple[tuple[str, ...], list[str]]] = [((), [])]
+    found: list[tuple[tuple[str, ...], list[Line]]] = [((), [])]
     for line in body.lines:
         if line.labels:
             found.append((line.labels, []))
         if line.text:
-            found[-1][1].append(line.text)
+            found[-1][1].append(replace(line, labels=()))
     return found
 
 
-def _common(left: Sequence[str], right: Sequence[str]) -> int:
+def _common(left: Sequence[Line], right: Sequence[Line]) -> int:
     count = 0
     for a, b in zip(left, right, strict=False):
         if a != b:
@@ -187,59 +206,69 @@ def _check_replaced(original: CodeObject, kernel: Kernel, decoded: Sequence[Row]
             if CODE_ADDRESS.match(text):
                 raise RebuildError(f"'{text}' at offset {offset:#x} handles code addresses, which "
                                    "an edit may not")
-    computed = _computed(kernel, decoded)
-    for address in computed:
-        for row in address.rows:
-            offset = decoded[row][0]
-            if any(site.start <= offset < site.stop for site in sites):
-                raise RebuildError(f"'{decoded[row][2]}' at offset {offset:#x} is part of a code "
-                                   "address, which an edit may not change")
-    for name, target in _references(original, kernel, decoded, computed):
+    for index in _address_rows(original.code(kernel), decoded):
+        offset = decoded[index][0]
+        if any(site.start <= offset < site.stop for site in sites):
+            raise RebuildError(f"'{decoded[index][2]}' at offset {offset:#x} is part of a code "
+                               "address, which an edit may not change")
+    for name, target in _references(original, kernel):
         for site in sites:
             if site.start < target < site.stop:
                 raise RebuildError(f"{name} points into the replaced instructions "
                                    f"{site.edit.start} to {site.edit.stop}")
-    for name, offset, size in text_references(original)[1]:
+    base = original.section(".text").address + kernel.entry
+    for relocation in relocations(original):
+        offset = relocation.address - base
         for site in sites:
-            if offset - kernel.entry < site.stop and site.start < offset - kernel.entry + size:
-                raise RebuildError(f"{name} changes the replaced instructions {site.edit.start} to "
-                                   f"{site.edit.stop} when the object is loaded")
+            if offset < site.stop and site.start < offset + _POINTER_SIZE:
+                raise RebuildError(f"the loader writes a pointer into the replaced instructions "
+                                   f"{site.edit.start} to {site.edit.stop}")
 
 
-def _computed(kernel: Kernel, decoded: Sequence[Row]) -> tuple[CodeAddress, ...]:
-    computed = code_addresses(decoded)
-    known = {address.register for address in computed}
-    for offset, _, text in decoded:
-        jump = _JUMP.match(text)
-        if text.startswith(("s_setpc_b64", "s_cbranch_g_fork", "s_cbranch_i_fork",
-                            "s_cbranch_join", "s_rfe")) and (
-                jump is None or int(jump[1]) not in known):
-            raise CodeObjectError(f"'{text}' at offset {offset:#x} of '{kernel.symbol}' goes to an "
-                                  "address that cannot be followed")
-    return computed
-
-
-def _references(original: CodeObject, kernel: Kernel, decoded: Sequence[Row],
-                computed: Sequence[CodeAddress]) -> list[tuple[str, int]]:
-    """Everything that names a place in the code: what it is, and the place from the entry on."""
-    text = original.section(".text")
-    found = [(f"symbol '{s.name}'", s.value - text.address - kernel.entry)
-             for s in original.symbols if s.section == ".text" and s.type != "SECTION"]
-    found += [(f"'{decoded[a.rows[0]][2]}' at offset {decoded[a.rows[0]][0]:#x}", a.target)
-              for a in computed]
-    whole = rows(original.section_data(text), original.target)
-    for offset, _, shown in whole:
-        target = branch_target(offset, shown)
-        if target is not None:
-            found.append((f"'{shown}' at .text+{offset:#x}", target - kernel.entry))
-    for address in code_addresses([row for row in whole if row[0] < kernel.entry]):
-        found.append(("a code address", address.target - kernel.entry))
-    behind = [(offset, size, shown) for offset, size, shown in whole
-              if offset >= kernel.entry + kernel.size]
-    for address in code_addresses(behind):
-        found.append(("a code address", address.target - kernel.entry))
-    found += [(name, target - kernel.entry) for name, target in text_references(original)[0]]
+def _address_rows(code: bytes, decoded: Sequence[Row]) -> set[int]:
+    """The additions that make code addresses, and what stands between them and `s_getpc_b64`."""
+    found: set[int] = set()
+    for address in code_addresses(code, decoded):
+        last = max(address.low, address.high)
+        if address.high < 0:
+            last = next(i for i in range(address.low, len(decoded))
+                        if decoded[i][2].startswith("s_addc_u32"))
+        found |= set(range(address.getpc, last + 1))
     return found
+
+
+def _references(original: CodeObject, kernel: Kernel) -> Iterator[tuple[str, int]]:
+    """Everything that names a place in the code: what it is, and the place from the entry on.
+
+    Raises `CodeObjectError` for a jump to an address that cannot be followed.
+    """
+    text = original.section(".text")
+    for symbol in original.symbols:
+        if symbol.section == ".text" and symbol.type != "SECTION":
+            yield f"symbol '{symbol.name}'", symbol.value - text.address - kernel.entry
+    for function in functions(original):
+        code = code_of(original, function)
+        decoded = rows(code, original.target)
+        known: set[str] = set()
+        for address in code_addresses(code, decoded):
+            known.add(decoded[address.getpc][2].split(" ")[1])
+            yield (f"'{decoded[address.getpc][2]}' of '{function.symbol}'",
+                   address.base + address.value + function.entry - kernel.entry)
+        for offset, _, shown in decoded:
+            target = branch_target(offset, shown)
+            if target is not None:
+                yield (f"'{shown}' of '{function.symbol}'",
+                       target + function.entry - kernel.entry)
+            # A device function ends with a jump to its caller, behind the call.
+            elif function.kernel is not None and _JUMP.match(shown) and (
+                    shown.split(" ")[-1] not in known):
+                raise CodeObjectError(f"'{shown}' at offset {offset:#x} of '{function.symbol}' goes "
+                                      "to an address that cannot be followed")
+    values = {s.name: s.value for s in original.symbols}
+    for relocation in relocations(original):
+        value = relocation.addend + (values.get(relocation.symbol, 0) if relocation.symbol else 0)
+        yield (f"the pointer at address {relocation.address:#x}",
+               value - text.address - kernel.entry)
 
 
 def _encoded(original: CodeObject, sites: Sequence[_Site],

@@ -22,6 +22,7 @@ LINE_LIMIT = 256
 # macro argument or line break can be written with these characters in this order.
 _LINE = re.compile(r"(?:s|v|ds|buffer|global|flat|scratch)_[a-z0-9_]+"
                    r"(?: [A-Za-z0-9_.,:\[\]()|&+\- ]+)?")
+_LABEL = re.compile(r"[A-Za-z_.$][\w.$]*", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
 _BRANCH = re.compile(r"s_c?branch_?\w*")
 # What the assembler fills code up to an alignment with, and what the linker does.
@@ -112,15 +113,23 @@ def _check_document(original: CodeObject, baseline: Assembly, assembly: Assembly
 
 
 def _check_body(original: CodeObject, before: KernelBody, after: KernelBody) -> None:
-    labels = sorted(label for line in before.lines for label in line.labels)
-    if sorted(label for line in after.lines for label in line.labels) != labels:
+    labels = [label for line in after.lines for label in line.labels]
+    if len(set(labels)) != len(labels) or _kept(after) != _kept(before):
         raise RebuildError("the assembly has other labels than the original")
+    if odd := [label for label in labels if not _LABEL.fullmatch(label)]:
+        raise RebuildError(f"{odd[0][:80]!r} is not a label")
     if any(not line.text for line in after.lines[:-1]):
         raise RebuildError("the assembly has an empty line between instructions")
     trusted = {line.text for line in before.lines} | _verbatim_lines(original, after)
     symbols = {s.name for s in original.symbols if s.name} - set(labels)
     for text in {line.text for line in after.lines if line.text} - trusted:
         validate_line(text, labels, symbols)
+
+
+def _kept(body: KernelBody) -> list[str]:
+    """Labels that end up in the symbol table: the assembler leaves out those that start with .L."""
+    return sorted(label for line in body.lines for label in line.labels
+                  if not label.startswith(".L"))
 
 
 def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
@@ -133,13 +142,17 @@ def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
 
 
 def _check_code(result: CodeObject, body: KernelBody) -> None:
-    """The decoded kernel must have one instruction a line, and behind them only padding."""
+    """The decoded kernel must have one instruction a line, and beside them only padding.
+
+    Alignment directives make as much padding as the edited code needs; without any, padding can
+    only stand behind the last line.
+    """
     listing = rows(result.code(result.kernel(body.symbol)), result.target)
-    count = sum(1 for line in body.lines if line.text)
-    directives = any(line.text.startswith(".") and not line.text.startswith(".long")
-                     for line in body.lines)
-    padding = all(text in _PADDING for _, _, text in listing[count:])
-    if len(listing) < count or not (padding or directives):
+    count = sum(1 for line in body.lines if line.text and not line.padding)
+    aligned = any(line.padding for line in body.lines)
+    rest = listing if aligned else listing[count:]
+    padding = sum(text in _PADDING for _, _, text in rest)
+    if not 0 <= len(listing) - count <= padding:
         raise RebuildError(f"the kernel's {count} lines became {len(listing)} instructions")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,8 @@ from asmevo.codeobject.assembly import Assembly, KernelBody
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import rows
-from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.errors import RebuildError
+from asmevo.codeobject.functions import code_of, functions
 from asmevo.codeobject.metadata import metadata_yaml
 from asmevo.codeobject.occupancy import compute_unit
 from asmevo.codeobject.resources import (
@@ -53,6 +54,7 @@ class CodeUse:
     segments: SegmentUse
 
 
+@functools.lru_cache(maxsize=8)
 def code_use(code_object: CodeObject, kernel: Kernel) -> CodeUse:
     """Scan a kernel, and the object's device functions with it when it calls any.
 
@@ -61,22 +63,12 @@ def code_use(code_object: CodeObject, kernel: Kernel) -> CodeUse:
     listing = rows(code_object.code(kernel), code_object.target)
     registers, segments = register_use(listing), segment_use(listing, kernel.descriptor)
     if any(_CALL.match(text) for _, _, text in listing):
-        for function in _functions(code_object):
-            registers |= register_use(function)
-            segments |= segment_use(function, kernel.descriptor)
+        for function in functions(code_object):
+            if function.kernel is None:
+                called = rows(code_of(code_object, function), code_object.target)
+                registers |= register_use(called)
+                segments |= segment_use(called, kernel.descriptor)
     return CodeUse(registers, segments)
-
-
-def _functions(code_object: CodeObject) -> list[tuple[Row, ...]]:
-    """The listings of all code that belongs to no kernel."""
-    text = code_object.section(".text")
-    code = code_object.section_data(text)
-    found: list[tuple[Row, ...]] = []
-    position = 0
-    for kernel in sorted(code_object.kernels, key=lambda k: k.entry):
-        found.append(rows(code[position:kernel.entry], code_object.target))
-        position = max(position, kernel.entry + kernel.size)
-    return [*found, rows(code[position:], code_object.target)]
 
 
 def required_kernel(original: CodeObject, kernel: Kernel, result: CodeObject,

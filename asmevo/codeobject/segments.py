@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from asmevo.codeobject.disassembler import Row
 
 # Data share instructions that touch no LDS memory.
 _NO_LDS_MEMORY = re.compile(r"ds_(?:nop|swizzle|permute|bpermute|gws_|ordered_count)")
+_UNKNOWN_ADDRESS = ("ds_append", "ds_consume", "ds_read_addtid", "ds_write_addtid")
 _LDS_DMA = re.compile(r"(?:buffer|global)_load_\w+ .*\blds\b|global_load_lds_")
 _SIZES = (
     (re.compile(r"(?:_b128|_dwordx4)"), 16), (re.compile(r"(?:_b96|_dwordx3)"), 12),
@@ -24,6 +26,7 @@ _MOVE = re.compile(r"(?:v_mov_b32_e32|s_mov_b32) ([vs]\d+), "
 _NAMES = re.compile(r"(?<![\w.])([vs])(?:(\d+)|\[(\d+):(\d+)\])(?![\w:])")
 _KEEPS_REGISTERS = re.compile(r"ds_write|\w+_store_|s_nop|s_waitcnt|s_barrier|s_cbranch")
 _LOSES_ALL = re.compile(r"s_(?:swappc|setpc|call|set_gpr_idx)|v_cmpx|v_movrel|s_movrel")
+_SCRATCH_BUFFER = "s[0:3]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,25 @@ class SegmentUse:
         return SegmentUse(self.group | other.group, self.private | other.private)
 
 
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An access that ends ``size`` bytes behind the sum of ``addresses``; `None` is unknown."""
+
+    private: bool
+    addresses: tuple[str, ...] | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one instruction does to memory segments and to known registers."""
+
+    access: _Access | None
+    clears: bool
+    moves: tuple[str, str] | None
+    writes: tuple[str, ...]
+
+
 def segment_use(listing: Sequence[Row], descriptor: KernelDescriptor) -> SegmentUse:
     """Scan disassembled code of a kernel.
 
@@ -66,42 +88,60 @@ def segment_use(listing: Sequence[Row], descriptor: KernelDescriptor) -> Segment
     leaders = {branch_target(offset, text) for offset, _, text in listing}
     scratch_buffer = bool(descriptor.enable_private_segment
                           and descriptor.field("enable_sgpr_private_segment_buffer"))
-    use = SegmentUse()
+    segments = [Reach(), Reach()]
     known: dict[str, int] = {}
     for offset, _, text in listing:
-        if offset in leaders or "exec" in text or _LOSES_ALL.match(text):
+        step = _step(text, scratch_buffer)
+        if step.clears or offset in leaders:
             known.clear()
-        use |= _access(text, known, scratch_buffer)
-        _step(text, known)
-    return use
+        if step.access is not None:
+            segments[step.access.private] |= _reach(step.access, known)
+        if step.moves is not None:
+            register, source = step.moves
+            value = _value(source, known)
+            if value is None:
+                known.pop(register, None)
+            else:
+                known[register] = value
+        elif known:
+            for register in step.writes:
+                known.pop(register, None)
+    return SegmentUse(*segments)
 
 
-def _access(text: str, known: dict[str, int], scratch_buffer: bool) -> SegmentUse:
+@functools.lru_cache(maxsize=1 << 16)
+def _step(text: str, scratch_buffer: bool) -> _Step:
+    clears = "exec" in text or _LOSES_ALL.match(text) is not None
+    move = _MOVE.fullmatch(text)
+    # Without knowing what an instruction writes, all that it names counts as written.
+    writes = () if move or _KEEPS_REGISTERS.match(text) else tuple(_registers(text))
+    return _Step(_access(text, scratch_buffer), clears, (move[1], move[2]) if move else None, writes)
+
+
+def _access(text: str, scratch_buffer: bool) -> _Access | None:
     mnemonic, _, rest = text.partition(" ")
     operands = [part.split(" ")[0] for part in rest.split(", ")]
     modifiers = {name: int(value) for name, value in _MODIFIER.findall(rest)}
-    if mnemonic.startswith("ds_") and not _NO_LDS_MEMORY.match(mnemonic):
-        if rest.endswith(" gds"):
-            return SegmentUse()
+    if mnemonic.startswith("ds_"):
+        if _NO_LDS_MEMORY.match(mnemonic) or rest.endswith(" gds"):
+            return None
         end = _lds_end(mnemonic, modifiers)
-        if mnemonic.startswith(("ds_append", "ds_consume", "ds_read_addtid", "ds_write_addtid")):
-            return SegmentUse(group=Reach(True, 0, end))
-        address = 1 if "_read" in mnemonic or "_rtn" in mnemonic else 0
-        return SegmentUse(group=_reach([operands[address]], end, known))
+        if mnemonic.startswith(_UNKNOWN_ADDRESS):
+            return _Access(False, None, end)
+        return _Access(False, (operands["_read" in mnemonic or "_rtn" in mnemonic],), end)
     if "shared_base" in rest or "private_base" in rest:
-        return SegmentUse(Reach("shared_base" in rest), Reach("private_base" in rest))
+        return _Access("private_base" in rest, None, 0)
     if _LDS_DMA.match(text):
-        return SegmentUse(group=Reach(True))
+        return _Access(False, None, 0)
     size = next((n for pattern, n in _SIZES if pattern.search(mnemonic)), 1)
     end = modifiers.get("offset", 0) + size
     if mnemonic.startswith("scratch_"):
-        addresses = operands[1:3] if "_load" in mnemonic else [operands[0], *operands[2:3]]
-        return SegmentUse(private=_reach(addresses, end, known))
-    if scratch_buffer and mnemonic.startswith("buffer_") and "s[0:3]" in operands:
-        buffer = operands.index("s[0:3]")
-        return SegmentUse(private=_reach(operands[buffer - 1:buffer] + operands[buffer + 1:][:1],
-                                         end, known))
-    return SegmentUse()
+        return _Access(True, (*operands[1:3],) if "_load" in mnemonic
+                       else (operands[0], *operands[2:3]), end)
+    if scratch_buffer and mnemonic.startswith("buffer_") and _SCRATCH_BUFFER in operands:
+        buffer = operands.index(_SCRATCH_BUFFER)
+        return _Access(True, (*operands[buffer - 1:buffer], *operands[buffer + 1:][:1]), end)
+    return None
 
 
 def _lds_end(mnemonic: str, modifiers: dict[str, int]) -> int:
@@ -113,30 +153,17 @@ def _lds_end(mnemonic: str, modifiers: dict[str, int]) -> int:
     return modifiers.get("offset", 0) + size
 
 
-def _reach(addresses: Sequence[str], end: int, known: dict[str, int]) -> Reach:
+def _reach(access: _Access, known: dict[str, int]) -> Reach:
     base = 0
-    for register in addresses:
-        if register == "off":
-            continue
-        value = known.get(register) if register[:1] in "vs" else _integer(register)
+    for register in access.addresses or ():
+        value = _value(register, known) if register != "off" else 0
         if value is None:
-            return Reach(True, 0, end)
+            return Reach(True, 0, access.size)
         base += value
+    if access.addresses is None:
+        return Reach(True, 0, access.size)
     base = (base + (1 << 31)) % (1 << 32) - (1 << 31)
-    return Reach(True, max(base + end, 0), max(end, base + end))
-
-
-def _step(text: str, known: dict[str, int]) -> None:
-    """Forget what the instruction may write, and learn what a move of a constant writes."""
-    if move := _MOVE.fullmatch(text):
-        value = known.get(move[2]) if move[2][0] in "vs" else _integer(move[2])
-        if value is None:
-            known.pop(move[1], None)
-        else:
-            known[move[1]] = value
-    elif not _KEEPS_REGISTERS.match(text):
-        for name in _registers(text):
-            known.pop(name, None)
+    return Reach(True, max(base + access.size, 0), max(access.size, base + access.size))
 
 
 def _registers(text: str) -> Iterator[str]:
@@ -147,7 +174,9 @@ def _registers(text: str) -> Iterator[str]:
             yield from (f"{file}{n}" for n in range(int(first), min(int(last), 255) + 1))
 
 
-def _integer(text: str) -> int | None:
+def _value(text: str, known: dict[str, int]) -> int | None:
+    if text[:1] in ("v", "s"):
+        return known.get(text)
     try:
         return int(text, 0)
     except ValueError:

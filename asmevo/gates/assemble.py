@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from asmevo.codeobject.assembly import Assembly, EditError, KernelBody
+from asmevo.codeobject.assembly import Assembly, EditError
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.errors import (
     AssemblerError,
@@ -13,7 +13,7 @@ from asmevo.codeobject.errors import (
     RebuildError,
     ToolchainError,
 )
-from asmevo.codeobject.patch import check_patch, edits_between, listing, patch
+from asmevo.codeobject.patch import check_patch, edits_between, padded, patch
 from asmevo.codeobject.rebuild import rebuild
 from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.toolchain import Toolchain
@@ -67,13 +67,11 @@ class AssembleGate:
             except CodeObjectError:
                 if self.method is Method.REBUILD:
                     raise
-        edits = edits_between(listing(original, symbol).body(symbol), assembly.body(symbol))
+        document = trial.baseline.assembly
+        edits = edits_between(document.body(symbol), assembly.body(symbol))
         result = patch(original, symbol, edits, trial.toolchain)
         # Later edits count the instructions that are there, padding included.
-        body = listing(original, symbol, result).body(symbol)
-        trial.assembly = replace(assembly, blocks=tuple(
-            body if isinstance(b, KernelBody) and b.symbol == symbol else b
-            for b in assembly.blocks))
+        trial.assembly = document.apply(padded(original, edits, result))
         return result, "patched in place"
 
     def _given(self, trial: Trial, code_object: CodeObject) -> Verdict:

@@ -243,14 +243,15 @@ def test_relocations_of_the_object_are_read(compiled: CodeObject, toolchain: Too
     pointed = CodeObject.parse(bytes(data))
     first = rows(pointed.code(kernel), pointed.target)
     stop = next(i for i, (offset, _, _) in enumerate(first) if offset > 4)
-    with pytest.raises(RebuildError, match=r"relocation 0 of '\.rela\.dyn' points into"):
+    with pytest.raises(RebuildError, match=r"the pointer at address 0x.* points into"):
         patch(pointed, "first", [edit(0, stop, kernel="first")], toolchain)
 
 
 def test_computed_jumps_are_refused(layer_norm: CodeObject, toolchain: Toolchain) -> None:
     data = bytearray(layer_norm.data)
     start = layer_norm.section(".text").offset + 0x84
-    for word, message in ((0xBE801D02, "cannot be followed"), (0xBE821C00, "cannot be followed")):
+    for word, message in ((0xBE801D02, "s_setpc_b64.*cannot be followed"),
+                          (0xBE821C00, "s_getpc_b64.*is not a sum with literals")):
         data[start:start + 4] = word.to_bytes(4, "little")
         with pytest.raises(CodeObjectError, match=message):
             patch(CodeObject.parse(bytes(data)), None, [edit(300, 301, "s_nop 0")], toolchain)

@@ -70,9 +70,9 @@ def legal_lines(draw: st.DrawFn) -> str:
     v, s = st.integers(0, 255), st.integers(0, 99)
     return draw(st.sampled_from([
         f"v_add_f32_e32 v{draw(v)}, v{draw(v)}, v{draw(v)}", f"s_mov_b32 s{draw(s)}, s{draw(s)}",
-        f"v_mov_b32_e32 v{draw(v)}, 0x{draw(st.integers(100, 1 << 31)):x}",
+        f"v_mov_b32_e32 v{draw(st.integers(0, 249))}, 0x{draw(st.integers(100, 1 << 31)):x}",
         f"s_nop {draw(st.integers(0, 15))}", f"s_waitcnt vmcnt({draw(st.integers(0, 62))})",
-        f"ds_read_b32 v{draw(v)}, v{draw(v)} offset:{draw(st.integers(1, 65535))}",
+        f"ds_read_b32 v{draw(v)}, v250 offset:{draw(st.integers(1, 65532))}",
         f"v_accvgpr_read_b32 v{draw(v)}, a{draw(v)}",
     ]))
 
