@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from asmevo.codeobject.assembly import Assembly, Edit, KernelBody, Line
-from asmevo.codeobject.code_address import code_addresses
+from asmevo.codeobject.code_address import CodeAddress, code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassemble import branch_target, labels, local_symbols, rows
 from asmevo.codeobject.disassembler import Row
@@ -227,14 +227,15 @@ def _check_replaced(original: CodeObject, kernel: Kernel, decoded: Sequence[Row]
 
 def _address_rows(code: bytes, decoded: Sequence[Row]) -> set[int]:
     """The additions that make code addresses, and what stands between them and `s_getpc_b64`."""
-    found: set[int] = set()
-    for address in code_addresses(code, decoded):
-        last = max(address.low, address.high)
-        if address.high < 0:
-            last = next(i for i in range(address.low, len(decoded))
-                        if decoded[i][2].startswith("s_addc_u32"))
-        found |= set(range(address.getpc, last + 1))
-    return found
+    return {index for address in code_addresses(code, decoded)
+            for index in range(address.getpc, _last_addition(address, decoded) + 1)}
+
+
+def _last_addition(address: CodeAddress, decoded: Sequence[Row]) -> int:
+    if address.high >= 0:
+        return address.high
+    return next(index for index in range(address.low, len(decoded))
+                if decoded[index][2].startswith("s_addc_u32"))
 
 
 def _references(original: CodeObject, kernel: Kernel) -> Iterator[tuple[str, int]]:
@@ -249,21 +250,22 @@ def _references(original: CodeObject, kernel: Kernel) -> Iterator[tuple[str, int
     for function in functions(original):
         code = code_of(original, function)
         decoded = rows(code, original.target)
-        known: set[str] = set()
+        jumps: dict[int, str] = {}
         for address in code_addresses(code, decoded):
-            known.add(decoded[address.getpc][2].split(" ")[1])
+            # A jump at once; later, the address may have been changed again.
+            jumps[_last_addition(address, decoded) + 1] = decoded[address.getpc][2].split(" ")[1]
             yield (f"'{decoded[address.getpc][2]}' of '{function.symbol}'",
                    address.base + address.value + function.entry - kernel.entry)
-        for offset, _, shown in decoded:
+        for index, (offset, _, shown) in enumerate(decoded):
             target = branch_target(offset, shown)
             if target is not None:
                 yield (f"'{shown}' of '{function.symbol}'",
                        target + function.entry - kernel.entry)
             # A device function ends with a jump to its caller, behind the call.
             elif function.kernel is not None and _JUMP.match(shown) and (
-                    shown.split(" ")[-1] not in known):
-                raise CodeObjectError(f"'{shown}' at offset {offset:#x} of '{function.symbol}' goes "
-                                      "to an address that cannot be followed")
+                    shown != f"s_setpc_b64 {jumps.get(index)}"):
+                raise CodeObjectError(f"'{shown}' at offset {offset:#x} of '{function.symbol}' "
+                                      "goes to an address that cannot be followed")
     values = {s.name: s.value for s in original.symbols}
     for relocation in relocations(original):
         value = relocation.addend + (values.get(relocation.symbol, 0) if relocation.symbol else 0)

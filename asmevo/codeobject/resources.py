@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -93,17 +94,22 @@ class Counts:
 
 def register_use(listing: Iterable[Row]) -> RegisterUse:
     """Scan disassembled text, which names every numbered register an instruction touches."""
+    uses = {_use_of(row[2]) for row in listing}
+    if not uses:
+        return RegisterUse(0, 0, 0)
+    vgprs, agprs, sgprs, *named = (max(column) for column in zip(*uses, strict=True))
+    return RegisterUse(vgprs, agprs, sgprs, *map(bool, named))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _use_of(text: str) -> tuple[int, int, int, bool, bool, bool, bool]:
+    """The fields of `RegisterUse` for one instruction."""
     highest = {"v": 0, "a": 0, "s": 0}
-    vcc = flat_scratch = xnack_mask = indirect = False
-    for text in {row[2] for row in listing}:
-        for file, single, last in _REGISTER.findall(text):
-            highest[file] = max(highest[file], int(single or last) + 1)
-        vcc = vcc or "vcc" in text or _IMPLICIT_VCC.match(text) is not None
-        flat_scratch = flat_scratch or "flat_scratch" in text
-        xnack_mask = xnack_mask or "xnack_mask" in text
-        indirect = indirect or _INDIRECT.match(text) is not None
-    return RegisterUse(highest["v"], highest["a"], highest["s"], vcc, flat_scratch, xnack_mask,
-                       indirect)
+    for file, single, last in _REGISTER.findall(text):
+        highest[file] = max(highest[file], int(single or last) + 1)
+    return (highest["v"], highest["a"], highest["s"],
+            "vcc" in text or _IMPLICIT_VCC.match(text) is not None,
+            "flat_scratch" in text, "xnack_mask" in text, _INDIRECT.match(text) is not None)
 
 
 def hardware_sgprs(descriptor: KernelDescriptor) -> int:

@@ -115,7 +115,8 @@ def _step(text: str, scratch_buffer: bool) -> _Step:
     move = _MOVE.fullmatch(text)
     # Without knowing what an instruction writes, all that it names counts as written.
     writes = () if move or _KEEPS_REGISTERS.match(text) else tuple(_registers(text))
-    return _Step(_access(text, scratch_buffer), clears, (move[1], move[2]) if move else None, writes)
+    return _Step(_access(text, scratch_buffer), clears,
+                 (move[1], move[2]) if move else None, writes)
 
 
 def _access(text: str, scratch_buffer: bool) -> _Access | None:

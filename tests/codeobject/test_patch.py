@@ -49,6 +49,41 @@ GLOBAL choosing(float *a, int k) {
 """
 
 
+_DOCUMENT = """
+	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.text
+	.globl far
+	.p2align 8
+	.type far,@function
+far:
+	{body}
+	.section .rodata,"a",@progbits
+	.p2align 6
+	.amdhsa_kernel far
+	.amdhsa_next_free_vgpr 8
+	.amdhsa_next_free_sgpr 16
+	.amdhsa_accum_offset 8
+	.end_amdhsa_kernel
+	.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .name: far
+    .symbol: far.kd
+    .kernarg_segment_size: 0
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 22
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 256
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--gfx942
+...
+	.end_amdgpu_metadata
+"""
+
+
 @pytest.fixture(scope="module", params=["gfx90a", "gfx942", "gfx950"])
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory,
              toolchain: Toolchain) -> CodeObject:
@@ -255,6 +290,25 @@ def test_computed_jumps_are_refused(layer_norm: CodeObject, toolchain: Toolchain
         data[start:start + 4] = word.to_bytes(4, "little")
         with pytest.raises(CodeObjectError, match=message):
             patch(CodeObject.parse(bytes(data)), None, [edit(300, 301, "s_nop 0")], toolchain)
+
+
+def test_jumps_to_computed_addresses(toolchain: Toolchain) -> None:
+    """A far branch can be followed; with an index added to its address it is a jump table."""
+    def made(*between: str) -> CodeObject:
+        # The target is the 21st s_nop: 16 bytes of code and 20 words behind s_getpc_b64.
+        body = "\n\t".join(("s_getpc_b64 s[4:5]", "s_add_u32 s4, s4, 0x60", "s_addc_u32 s5, s5, 0",
+                            *between, "s_setpc_b64 s[4:5]", *["s_nop 1"] * 24, "s_endpgm"))
+        return CodeObject.parse(toolchain.link(toolchain.assemble(
+            _DOCUMENT.format(body=body), Target("gfx942"))))
+
+    far = made()
+    target = 4 + 20
+    patch(far, None, [edit(target, target + 4, "s_nop 7", kernel="far")], toolchain)
+    with pytest.raises(RebuildError, match=r"'s_getpc_b64 .*points into the replaced"):
+        patch(far, None, [edit(target - 1, target + 1, "s_nop 7", kernel="far")], toolchain)
+    table = made("s_add_u32 s4, s4, s6")
+    with pytest.raises(CodeObjectError, match=r"s_setpc_b64.* goes to an address that cannot be"):
+        patch(table, None, [edit(10, 11, "s_nop 7", kernel="far")], toolchain)
 
 
 def test_objects_that_recovery_refuses_can_be_patched(toolchain: Toolchain) -> None:

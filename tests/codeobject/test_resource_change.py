@@ -13,13 +13,14 @@ import pytest
 from asmevo.codeobject.assembly import Assembly, Edit, KernelBody
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.descriptor import KernelDescriptor
-from asmevo.codeobject.errors import RebuildError
+from asmevo.codeobject.errors import CodeObjectError, RebuildError
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.codeobject.occupancy import Limit
 from asmevo.codeobject.rebuild import rebuild
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.requirements import Declaration, required_kernel, with_resources
 from asmevo.codeobject.resource_change import ResourceChange, Resources
+from asmevo.codeobject.resources import Allocation
 from asmevo.codeobject.source import InstalledFile
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
@@ -130,7 +131,7 @@ def test_report(toolchain: Toolchain, layer_norm: CodeObject) -> None:
     assert launched.occupancy.limited_by == (Limit.LDS,)
 
 
-_TWO = """
+_SEVERAL = """
 #define GLOBAL extern "C" __attribute__((global)) void
 __attribute__((device)) __attribute__((noinline)) float scaled(float x, float y) {
     return x * y / 3.0f + 1.0f;
@@ -148,15 +149,19 @@ GLOBAL last(float *a) { a[__builtin_amdgcn_workitem_id_x()] = table[1]; }
 """
 
 
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("kernels")
-    (folder / "k.hip").write_text(_TWO)
+def compiled(folder: Path, isa: str) -> str:
+    """Assembly of three kernels, a device function and constants."""
+    (folder / "k.hip").write_text(_SEVERAL)
     subprocess.run(
-        [sys.executable, "-m", "ziglang", "clang", "-x", "hip", "--offload-arch=gfx942",
+        [sys.executable, "-m", "ziglang", "clang", "-x", "hip", f"--offload-arch={isa}",
          "--offload-device-only", "-nogpuinc", "-nogpulib", "-O3", "-S", str(folder / "k.hip"),
          "-o", str(folder / "k.s")], check=True, timeout=120)
-    return Path(folder / "k.s").read_text()
+    return (folder / "k.s").read_text()
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return compiled(tmp_path_factory.mktemp("kernels"), "gfx942")
 
 
 def test_code_that_only_moved_is_not_a_change(source: str, toolchain: Toolchain) -> None:
@@ -189,6 +194,67 @@ def test_calls_use_the_functions_registers(source: str, toolchain: Toolchain) ->
         kernel = original.kernel(symbol)
         needed = required_kernel(original, kernel, result, Declaration())
         assert needed.metadata[".vgpr_count"] == (count or kernel.metadata[".vgpr_count"])
+
+
+@pytest.fixture(scope="module", params=["gfx90a", "gfx942", "gfx950"])
+def several(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory,
+            toolchain: Toolchain) -> CodeObject:
+    text = compiled(tmp_path_factory.mktemp(request.param), request.param)
+    return CodeObject.parse(toolchain.link(toolchain.assemble(text, Target(request.param))))
+
+
+def edited(original: CodeObject, symbol: str, *lines: str) -> Assembly:
+    return recover(original).apply([Edit(symbol, 0, 0, lines, "test")])
+
+
+@pytest.mark.parametrize("symbol", ["first", "calling", "last"])
+def test_one_kernel_of_several(several: CodeObject, toolchain: Toolchain, symbol: str) -> None:
+    lines = ("v_mov_b32_e32 v90, 0", "v_accvgpr_write_b32 a3, v90", "s_mov_b32 s80, 0")
+    result = rebuild(several, edited(several, symbol, *lines), toolchain, kernel=symbol)
+    kernel = result.kernel(symbol)
+    extra = 4 if several.target.isa == "gfx90a" else 6
+    assert kernel.metadata[".vgpr_count"] == 92 + 4
+    assert kernel.metadata[".agpr_count"] == 4
+    assert kernel.metadata[".sgpr_count"] == 81 + extra
+    assert Allocation.of(kernel.descriptor) == Allocation(96, 92, 88)
+    assert outside_hash(result, kernel) == outside_hash(several, several.kernel(symbol))
+    for other in several.kernels:
+        if other.symbol != symbol:
+            again = result.kernel(other.symbol)
+            assert again.metadata == other.metadata
+            assert Allocation.of(again.descriptor) == Allocation.of(other.descriptor)
+    lowered = rebuild(result, recover(result).apply([Edit(symbol, 0, 3, (), "test")]), toolchain,
+                      kernel=symbol, allow_lower=True)
+    assert lowered.kernel(symbol).metadata == several.kernel(symbol).metadata
+    assert lowered == several
+
+
+def test_sizes_of_one_kernel_of_several(several: CodeObject, toolchain: Toolchain) -> None:
+    result = rebuild(several, edited(several, "last", "ds_write_b32 v0, v0"), toolchain,
+                     lds_bytes=2048)
+    sizes = {k.symbol: k.descriptor.group_segment_fixed_size for k in result.kernels}
+    assert sizes == {"first": 0, "calling": 0, "last": 2048}
+    line = "scratch_store_dword off, v0, off"
+    if several.target.isa == "gfx90a":
+        with pytest.raises(RebuildError, match="scratch cannot be added to a gfx90a kernel"):
+            rebuild(several, recover(several), toolchain, kernel="last", scratch_bytes=16)
+    else:
+        result = rebuild(several, edited(several, "last", line), toolchain, scratch_bytes=16)
+        assert result.kernel("last").descriptor.enable_private_segment
+        assert not result.kernel("first").descriptor.enable_private_segment
+
+
+def test_one_rebuild_edits_one_kernel(several: CodeObject, toolchain: Toolchain) -> None:
+    both = recover(several).apply([Edit(symbol, 0, 0, ("s_nop 0",), "test")
+                                   for symbol in ("first", "last")])
+    with pytest.raises(RebuildError, match="'first' and 'last', but one rebuild edits one kernel"):
+        rebuild(several, both, toolchain)
+    with pytest.raises(RebuildError, match="'first' and 'last'"):
+        rebuild(several, edited(several, "first", "s_nop 0"), toolchain, kernel="last")
+    with pytest.raises(RebuildError, match="'_Z6scaledff', which is not a kernel"):
+        rebuild(several, edited(several, "_Z6scaledff", "s_nop 0"), toolchain)
+    with pytest.raises(CodeObjectError, match="no kernel 'middle'"):
+        rebuild(several, recover(several), toolchain, kernel="middle")
 
 
 def test_only_the_kernels_own_directives_change(source: str, toolchain: Toolchain) -> None:
