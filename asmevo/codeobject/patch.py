@@ -16,6 +16,7 @@ from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import CodeObjectError, RebuildError
 from asmevo.codeobject.functions import code_of, functions
 from asmevo.codeobject.interface import Interface, differences, outside_hash
+from asmevo.codeobject.padding import ENTRY_ALIGNMENT
 from asmevo.codeobject.rebuild import validate_line
 from asmevo.codeobject.recover import CODE_ADDRESS
 from asmevo.codeobject.relocation import relocations
@@ -247,6 +248,8 @@ def _references(original: CodeObject, kernel: Kernel) -> Iterator[tuple[str, int
     for symbol in original.symbols:
         if symbol.section == ".text" and symbol.type != "SECTION":
             yield f"symbol '{symbol.name}'", symbol.value - text.address - kernel.entry
+    if kernel.descriptor.kernarg_preload_length:
+        yield "the entry for preloaded arguments", ENTRY_ALIGNMENT
     for function in functions(original):
         code = code_of(original, function)
         decoded = rows(code, original.target)

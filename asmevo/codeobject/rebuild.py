@@ -10,6 +10,7 @@ from asmevo.codeobject.assembly import Assembly, KernelBody
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassemble import rows
+from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.interface import Interface, differences
 from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover
@@ -23,7 +24,7 @@ LINE_LIMIT = 256
 _LINE = re.compile(r"(?:s|v|ds|buffer|global|flat|scratch)_[a-z0-9_]+"
                    r"(?: [A-Za-z0-9_.,:\[\]()|&+\- ]+)?")
 _LABEL = re.compile(r"[A-Za-z_.$][\w.$]*", re.ASCII)
-_WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
+_WORD = re.compile(r"(?<![\w.$])[A-Za-z_.$][\w.$]*")
 _BRANCH = re.compile(r"s_c?branch_?\w*")
 # What the assembler fills code up to an alignment with, and what the linker does.
 _PADDING = frozenset({"s_nop 0", "s_code_end", "v_cndmask_b32_e32 v0, s0, v0, vcc"})
@@ -120,6 +121,7 @@ def _check_body(original: CodeObject, before: KernelBody, after: KernelBody) -> 
         raise RebuildError(f"{odd[0][:80]!r} is not a label")
     if any(not line.text for line in after.lines[:-1]):
         raise RebuildError("the assembly has an empty line between instructions")
+    _check_encodings(original, after)
     trusted = {line.text for line in before.lines} | _verbatim_lines(original, after)
     symbols = {s.name for s in original.symbols if s.name} - set(labels)
     for text in {line.text for line in after.lines if line.text} - trusted:
@@ -130,6 +132,23 @@ def _kept(body: KernelBody) -> list[str]:
     """Labels that end up in the symbol table: the assembler leaves out those that start with .L."""
     return sorted(label for line in body.lines for label in line.labels
                   if not label.startswith(".L"))
+
+
+def _check_encodings(original: CodeObject, body: KernelBody) -> None:
+    """Bits that no operand stands for may only be those of an instruction of the same name."""
+    wanted = {(line.text.partition(" ")[0], line.encoding) for line in body.lines
+              if line.encoding != UNCHANGED}
+    if not wanted:
+        return
+    code = original.code(original.kernel(body.symbol))
+    known: dict[str, set[int]] = {}
+    for offset, size, text in rows(code, original.target):
+        known.setdefault(text.partition(" ")[0], set()).add(
+            int.from_bytes(code[offset:offset + size], "little"))
+    for name, encoding in wanted:
+        if not any(word & encoding.set == encoding.set and not word & encoding.clear
+                   for word in known.get(name, ())):
+            raise RebuildError(f"the original has no '{name}' with the bits{encoding.comment()}")
 
 
 def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:

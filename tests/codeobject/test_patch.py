@@ -131,7 +131,7 @@ def test_the_listing_is_what_recovery_gives(layer_norm: CodeObject) -> None:
 @st.composite
 def neutral_lines(draw: st.DrawFn) -> tuple[str, int]:
     """One instruction in the registers that layer norm uses, and its size in bytes."""
-    v, s = st.integers(0, 220), st.integers(0, 90)
+    v, s = st.integers(0, 220), st.integers(0, 89)
     return draw(st.sampled_from([
         (f"v_add_f32_e32 v{draw(v)}, v{draw(v)}, v{draw(v)}", 4),
         (f"s_mov_b32 s{draw(s)}, s{draw(s)}", 4),
@@ -309,6 +309,19 @@ def test_jumps_to_computed_addresses(toolchain: Toolchain) -> None:
     table = made("s_add_u32 s4, s4, s6")
     with pytest.raises(CodeObjectError, match=r"s_setpc_b64.* goes to an address that cannot be"):
         patch(table, None, [edit(10, 11, "s_nop 7", kernel="far")], toolchain)
+
+
+def test_the_second_entry_of_a_preloaded_kernel(toolchain: Toolchain) -> None:
+    """Firmware that preloads arguments enters 256 bytes behind the symbol."""
+    text = _DOCUMENT.format(body="\n\t".join(["s_nop 0"] * 70 + ["s_endpgm"]))
+    text = text.replace("\t.amdhsa_next_free_vgpr", "\t.amdhsa_kernarg_size 8\n"
+                        "\t.amdhsa_user_sgpr_count 2\n"
+                        "\t.amdhsa_user_sgpr_kernarg_preload_length 2\n\t.amdhsa_next_free_vgpr")
+    original = CodeObject.parse(toolchain.link(toolchain.assemble(text, Target("gfx942"))))
+    assert original.kernel().descriptor.kernarg_preload_length == 2
+    patch(original, None, [edit(64, 66, "s_nop 1", kernel="far")], toolchain)
+    with pytest.raises(RebuildError, match=r"the entry for preloaded arguments points into"):
+        patch(original, None, [edit(63, 65, "s_nop 1", kernel="far")], toolchain)
 
 
 def test_objects_that_recovery_refuses_can_be_patched(toolchain: Toolchain) -> None:
