@@ -14,6 +14,7 @@ from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.descriptor_fields import FIELDS
 from asmevo.codeobject.disassemble import rows
 from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.relocation import relocations
 
 # A rebuild recomputes these from the edited code; everything else in them is frozen.
 RESOURCE_FIELDS = frozenset({"granulated_workitem_vgpr_count", "granulated_wavefront_sgpr_count",
@@ -98,7 +99,8 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
     """SHA-256 over everything that editing ``kernel`` may not change.
 
     That is the whole object but the kernel's code, its register counts in descriptor and metadata,
-    and the addresses, offsets and sizes that move when code grows or shrinks.
+    and the addresses, offsets and sizes that move when code grows or shrinks. Raises
+    `CodeObjectError` for relocations of unknown kinds.
     """
     digest = hashlib.sha256()
 
@@ -117,6 +119,10 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
             add(_without_descriptors(code_object, data, section.address).hex())
         elif section.name in (".comment", ".dynstr", ".strtab", ".shstrtab", ".hash", ".gnu.hash"):
             add(data.hex())
+        elif section.type == "SHT_RELA":
+            add([(_place(code_object, r.address), r.symbol,
+                  r.addend if r.symbol else _place(code_object, r.addend))
+                 for r in relocations(code_object)])
         elif section.name == ".dynamic":
             add([data[i:i + 8].hex() for i in range(0, len(data), 16)])
         elif section.name not in (".note", ".symtab", ".dynsym", ".relro_padding"):

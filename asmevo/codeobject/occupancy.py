@@ -52,7 +52,8 @@ def _cdna(lds_bytes: int, lds_granule: int) -> ComputeUnit:
 # Register files, granules, wave and workgroup slots: LLVM AMDGPUBaseInfo (getTotalNumVGPRs,
 # getVGPRAllocGranule, getTotalNumSGPRs, getSGPRAllocGranule, getMaxWavesPerEU,
 # getMaxWorkGroupsPerCU). LDS: AMD "CDNA3" and "CDNA4" ISA documents, "Local Data Share"; its
-# granule is 128 dwords, on gfx950 320 (LLVM "User Guide for AMDGPU Backend", GRANULATED_LDS_SIZE).
+# granule is 128 dwords, on gfx950 320 (LLVM "User Guide for AMDGPU Backend", GRANULATED_LDS_SIZE;
+# LLVM's compiler took 512 for gfx950 until pull request 208046).
 COMPUTE_UNITS: Mapping[str, ComputeUnit] = {
     "gfx90a": _cdna(64 << 10, 512),
     "gfx942": _cdna(64 << 10, 512),

@@ -137,6 +137,8 @@ __attribute__((device)) __attribute__((noinline)) float scaled(float x, float y)
     return x * y / 3.0f + 1.0f;
 }
 __attribute__((constant)) float table[4] = {1, 2, 3, 4};
+typedef float (*Function)(float, float);
+__attribute__((device)) __attribute__((used)) Function pointers[2] = {scaled, scaled};
 GLOBAL first(float *a, int n) {
     int i = __builtin_amdgcn_workitem_id_x();
     if (i < n) a[i] = a[i] * 2.0f + 1.0f;
@@ -176,9 +178,12 @@ def test_code_that_only_moved_is_not_a_change(source: str, toolchain: Toolchain)
     assert grown.kernel("first").size > first.size
     assert grown.code(grown.kernel("calling")) != original.code(original.kernel("calling"))
     assert outside_hash(grown, grown.kernel("first")) == outside_hash(original, first)
+    tables = [o.section_data(o.section(".rela.dyn")) for o in (original, grown)]
+    assert tables[0] != tables[1]
     for old, new in (("s_mov_b32 s32, 0", "s_mov_b32 s32, 4"),
                      ("table@rel32@lo+4", "table@rel32@lo+8"),
                      ("v_mul_f32_e32 v0, v0, v1", "v_mul_f32_e32 v0, v1, v0"),
+                     ("\t.quad\t_Z6scaledff\n", "\t.quad\t_Z6scaledff+4\n"),
                      ("_Z6scaledff@rel32@lo+4", "last@rel32@lo+4")):
         assert old in source, old
         other = made(source.replace(old, new))
