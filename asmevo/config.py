@@ -55,6 +55,7 @@ class GatesConfig:
     warmup: int = MISSING
     cosine: float = MISSING
     max_abs: float = MISSING
+    rebuild: str = "auto"
     extra_ops: list[str] = field(default_factory=list)
     assemble: Any = None
     static: Any = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.errors import AsmEvoError
 
 
@@ -17,11 +18,16 @@ class Line:
     """One instruction of a kernel and the labels in front of it.
 
     ``text`` is the instruction with symbolic branch targets; it is empty only for a last line that
-    carries labels behind the final instruction.
+    carries labels behind the final instruction. ``encoding`` are bits that the assembler does not
+    encode (`asmevo.codeobject.encoding`). ``padding`` is the alignment directive that makes this
+    instruction and its neighbours with the same one; they have no text of their own in the
+    document, so that their number follows an edit.
     """
 
     text: str
     labels: tuple[str, ...] = ()
+    encoding: Encoding = UNCHANGED
+    padding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +47,26 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class KernelBody:
-    """The instructions of one kernel, in address order."""
+    """The instructions of one function, a kernel or a device function, in address order."""
 
     symbol: str
     lines: tuple[Line, ...]
 
+    def text(self) -> Iterator[str]:
+        """What each line contributes to the document; the instruction is in its last line."""
+        padding = ""
+        for line in self.lines:
+            labels = "".join(f"{label}:\n" for label in line.labels)
+            if line.padding:
+                yield labels + (f"\t{line.padding}\n" if labels or line.padding != padding else "")
+            else:
+                yield labels + (f"\t{line.text}{line.encoding.comment()}\n" if line.text else "")
+            padding = line.padding
+
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """A recovered code object: verbatim text blocks around editable kernel bodies.
+    """A recovered code object: verbatim text blocks around editable function bodies.
 
     ``blocks`` in file order; joined they are a complete input for the assembler.
     """
@@ -64,10 +81,7 @@ class Assembly:
             if isinstance(block, str):
                 out.append(block)
                 continue
-            for line in block.lines:
-                out.extend(f"{label}:\n" for label in line.labels)
-                if line.text:
-                    out.append(f"\t{line.text}\n")
+            out.extend(block.text())
         return "".join(out)
 
     def body(self, kernel: str) -> KernelBody:
@@ -75,7 +89,7 @@ class Assembly:
         for block in self.blocks:
             if isinstance(block, KernelBody) and block.symbol == kernel:
                 return block
-        raise EditError(f"the object has no kernel named '{kernel}'")
+        raise EditError(f"the object has no kernel or function named '{kernel}'")
 
     def apply(self, edits: Sequence[Edit]) -> Assembly:
         """Apply edits whose indices all refer to this assembly; they may not overlap."""
@@ -102,7 +116,7 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
 
     def emit(line: Line) -> None:
         nonlocal pending
-        out.append(Line(line.text, pending + line.labels))
+        out.append(replace(line, labels=pending + line.labels))
         pending = ()
 
     for edit in edits:
@@ -120,7 +134,8 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
             pending += replaced[0].labels
         elif edit.lines and edit.start < len(lines):
             pending += lines[edit.start].labels
-            lines = (*lines[:edit.start], Line(lines[edit.start].text), *lines[edit.start + 1:])
+            lines = (*lines[:edit.start], replace(lines[edit.start], labels=()),
+                     *lines[edit.start + 1:])
         inner = tuple(label for line in replaced[1:] for label in line.labels)
         for text in edit.lines:
             emit(Line(text))

@@ -5,7 +5,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from asmevo.codeobject.descriptor_fields import BY_NAME, FIELDS, USER_SGPR_SIZES, Field
+from asmevo.codeobject.descriptor_fields import (
+    BY_NAME,
+    FIELDS,
+    USER_SGPR_SIZES,
+    Field,
+    directives_of,
+)
 from asmevo.codeobject.errors import CodeObjectError
 
 DESCRIPTOR_SIZE = 64
@@ -13,8 +19,10 @@ VGPR_GRANULE = 8
 SGPR_GRANULE = 8
 ACCUM_GRANULE = 4
 # VCC, FLAT_SCRATCH and XNACK_MASK, which the assembler adds on every target with architected flat
-# scratch (LLVM AMDGPUBaseInfo, getNumExtraSGPRs).
+# scratch, and on others for `.amdhsa_reserve_flat_scratch 1`, the default (LLVM AMDGPUBaseInfo,
+# getNumExtraSGPRs).
 EXTRA_SGPRS = 6
+FLAT_SCRATCH_SGPRS = 2
 SGPR_LIMIT = 102
 VGPR_LIMIT = 512
 
@@ -161,9 +169,11 @@ class KernelDescriptor:
         """Number of the first register of the unified file that is an AGPR."""
         return (self.field("accum_offset") + 1) * ACCUM_GRANULE
 
-    def unexpressible(self) -> tuple[str, ...]:
-        """Names of the fields whose value no assembler directive for gfx942 can produce."""
-        names = [f"{f.word}.{f.name}" for f in FIELDS if f.reserved and self._value(f)]
+    def unexpressible(self, isa: str = "gfx942") -> tuple[str, ...]:
+        """Names of the fields whose value no assembler directive for ``isa`` can produce."""
+        own = directives_of(isa)
+        names = [f"{f.word}.{f.name}" for f in FIELDS
+                 if f.reserved and f.name not in own and self._value(f)]
         if any(self.reserved):
             names.append("reserved bytes")
         if self.field("granulated_wavefront_sgpr_count") * SGPR_GRANULE > SGPR_LIMIT + EXTRA_SGPRS:
@@ -175,24 +185,35 @@ class KernelDescriptor:
         if self.field("enable_vgpr_workitem_id") > 2:
             names.append("compute_pgm_rsrc2.enable_vgpr_workitem_id")
         preloaded = self.kernarg_preload_length
-        implied = sum(size for name, size in USER_SGPR_SIZES.items() if self.field(name))
+        implied = sum(size for name, size in USER_SGPR_SIZES.items() if name in own
+                      and self.field(name))
         if self.user_sgpr_count < implied + preloaded:
             names.append("compute_pgm_rsrc2.user_sgpr_count")
-        if preloaded and self.user_sgpr_count > self.next_free_sgpr:
+        if preloaded and self.user_sgpr_count > self._sgprs(isa):
             names.append("compute_pgm_rsrc1.granulated_wavefront_sgpr_count")
         if (preloaded + self.kernarg_preload_offset) * 4 > self.kernarg_size:
             names.append("kernarg_preload")
         return tuple(names)
 
-    def directives(self) -> tuple[str, ...]:
-        """The `.amdhsa_*` lines from which LLVM makes this descriptor again (gfx942).
+    def _sgprs(self, isa: str) -> int:
+        """`next_free_sgpr`, unless the user SGPRs fit only without room for FLAT_SCRATCH.
+
+        That room can be given up on gfx90a; XNACK_MASK and VCC then take 4 registers or none, and
+        the granule is the same for both.
+        """
+        if isa == "gfx90a" and self.user_sgpr_count > self.next_free_sgpr:
+            return self.next_free_sgpr + FLAT_SCRATCH_SGPRS
+        return self.next_free_sgpr
+
+    def directives(self, isa: str = "gfx942") -> tuple[str, ...]:
+        """The `.amdhsa_*` lines from which LLVM makes this descriptor again on ``isa``.
 
         The entry offset is the linker's. Raises `CodeObjectError` naming the fields that are
         reserved or that the assembler cannot write.
         """
-        if names := self.unexpressible():
+        if names := self.unexpressible(isa):
             raise CodeObjectError(
-                f"the kernel descriptor has values that gfx942 does not define: {', '.join(names)}"
+                f"the kernel descriptor has values that {isa} does not define: {', '.join(names)}"
             )
         lines = [
             f".amdhsa_group_segment_fixed_size {self.group_segment_fixed_size}",
@@ -200,8 +221,11 @@ class KernelDescriptor:
             f".amdhsa_kernarg_size {self.kernarg_size}",
             f".amdhsa_next_free_vgpr {self.next_free_vgpr}",
             f".amdhsa_accum_offset {self.accum_offset}",
-            f".amdhsa_next_free_sgpr {self.next_free_sgpr}",
+            f".amdhsa_next_free_sgpr {self._sgprs(isa)}",
             ".amdhsa_reserve_vcc 0",
         ]
-        lines += [f".amdhsa_{f.directive} {self._value(f)}" for f in FIELDS if f.directive]
+        if self._sgprs(isa) != self.next_free_sgpr:
+            lines.append(".amdhsa_reserve_flat_scratch 0")
+        lines += [f".amdhsa_{directive} {self.field(name)}"
+                  for name, directive in directives_of(isa).items()]
         return tuple(lines)

@@ -1,4 +1,4 @@
-"""Bit fields of the kernel descriptor on gfx90a and gfx942.
+"""Bit fields of the kernel descriptor on gfx90a, gfx942 and gfx950.
 
 Source: LLVM "User Guide for AMDGPU Backend", sections "Kernel Descriptor", "compute_pgm_rsrc1",
 "compute_pgm_rsrc2" and "compute_pgm_rsrc3 for GFX90A, GFX942". ``directive`` is the field's own
@@ -86,7 +86,7 @@ FIELDS = (
     _reserved(Word.RSRC3, "reserved_6_15", 6, 10),
     Field(Word.RSRC3, "tg_split", 16, 1, "tg_split"),
     _reserved(Word.RSRC3, "reserved_17_31", 17, 15),
-    # gfx942 has architected flat scratch: the assembler refuses the two fields that set it up.
+    # Defined without architected flat scratch only; see `ABSOLUTE_SCRATCH`.
     _reserved(Word.PROPERTIES, "enable_sgpr_private_segment_buffer", 0, 1),
     Field(Word.PROPERTIES, "enable_sgpr_dispatch_ptr", 1, 1, "user_sgpr_dispatch_ptr"),
     Field(Word.PROPERTIES, "enable_sgpr_queue_ptr", 2, 1, "user_sgpr_queue_ptr"),
@@ -104,13 +104,29 @@ FIELDS = (
     Field(Word.PRELOAD, "kernarg_preload_offset", 7, 9, "user_sgpr_kernarg_preload_offset"),
 )
 
+# gfx90a has no architected flat scratch: code sets it up from these user SGPRs, and the assembler
+# calls the field of RSRC2 by another name.
+ABSOLUTE_SCRATCH = {
+    "enable_private_segment": "system_sgpr_private_segment_wavefront_offset",
+    "enable_sgpr_private_segment_buffer": "user_sgpr_private_segment_buffer",
+    "enable_sgpr_flat_scratch_init": "user_sgpr_flat_scratch_init",
+}
+
 # SGPRs that each enabled user SGPR field takes (LLVM, table "SGPR Register Set Up Order").
 USER_SGPR_SIZES = {
+    "enable_sgpr_private_segment_buffer": 4,
     "enable_sgpr_dispatch_ptr": 2,
     "enable_sgpr_queue_ptr": 2,
     "enable_sgpr_kernarg_segment_ptr": 2,
     "enable_sgpr_dispatch_id": 2,
+    "enable_sgpr_flat_scratch_init": 2,
     "enable_sgpr_private_segment_size": 1,
 }
 
 BY_NAME = {field.name: field for field in FIELDS}
+
+
+def directives_of(isa: str) -> dict[str, str]:
+    """The ``.amdhsa_`` directive of each field that has one on a processor, by field name."""
+    own = {f.name: f.directive for f in FIELDS if f.directive}
+    return own | ABSOLUTE_SCRATCH if isa == "gfx90a" else own

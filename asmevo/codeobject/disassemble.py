@@ -15,9 +15,10 @@ from asmevo.isa.program import Program
 # Only the 16-bit displacement distinguishes branches; SOPP is the one format that has it, and
 # s_call_b64 (SOPK) the one other instruction.
 _BRANCH = re.compile(r"(s_c?branch\w*|s_call_b64 \S+) (\d+)")
+_BRANCH_STARTS = ("s_branch", "s_cbranch", "s_call")
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=16)
 def _decoded(isa: str, code: bytes) -> tuple[Row, ...]:
     return shared().rows(isa, code)
 
@@ -41,6 +42,8 @@ def branch_target(offset: int, text: str) -> int | None:
 
     CDNA3 ISA, "Program Control": PC of the next instruction plus the signed 16-bit dword count.
     """
+    if not text.startswith(_BRANCH_STARTS):
+        return None
     match = _BRANCH.fullmatch(text)
     if match is None:
         return None
@@ -57,7 +60,8 @@ def local_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
 def labels(code_object: CodeObject, kernel: Kernel, listing: Sequence[Row]) -> Mapping[int, str]:
     """Names of a kernel's code offsets: its local symbols, and one for every other branch target.
 
-    Synthetic names start with ``.L`` so that the assembler keeps them out of the symbol table.
+    Synthetic names, from the offset in ``.text``, start with ``.L`` so that the assembler keeps them
+    out of the symbol table.
     Where several symbols share an address the first names it.
     """
     base = code_object.section(".text").address + kernel.entry
@@ -70,7 +74,7 @@ def labels(code_object: CodeObject, kernel: Kernel, listing: Sequence[Row]) -> M
     for offset, _, text in listing:
         target = branch_target(offset, text)
         if target is not None and target not in named and target in starts:
-            named[target] = _fresh(f".L_{target:04x}", taken)
+            named[target] = _fresh(f".L_{kernel.entry + target:04x}", taken)
     return dict(sorted(named.items()))
 
 

@@ -7,7 +7,7 @@ that a hostile file of a few megabytes can keep it busy for hours.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from elftools.elf.enums import (
@@ -146,6 +146,11 @@ def _name(table: bytes, offset: int) -> str:
         return table[offset:end].decode("utf-8")
     except UnicodeDecodeError:
         raise CodeObjectError("a name is not valid UTF-8") from None
+
+
+def read_names(table: bytes, offsets: Sequence[int]) -> tuple[str, ...]:
+    """The names at offsets of a string table; raises `CodeObjectError` when one does not end."""
+    return tuple(_name(table, offset) for offset in offsets)
 
 
 def _check_layout(sections: list[Section], file_size: int) -> None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from asmevo.codeobject.code_address import code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.descriptor_fields import FIELDS
+from asmevo.codeobject.disassemble import rows
+from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.relocation import relocations
 
 # A rebuild recomputes these from the edited code; everything else in them is frozen.
 RESOURCE_FIELDS = frozenset({"granulated_workitem_vgpr_count", "granulated_wavefront_sgpr_count",
                              "accum_offset"})
 RESOURCE_KEYS = frozenset({".vgpr_count", ".agpr_count", ".sgpr_count"})
+# s_nop 0 and the linker's zeros, which fill code up to an alignment.
+_PADDING = ((0xBF800000).to_bytes(4, "little"), bytes(4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,8 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
     """SHA-256 over everything that editing ``kernel`` may not change.
 
     That is the whole object but the kernel's code, its register counts in descriptor and metadata,
-    and the addresses, offsets and sizes that move when code grows or shrinks.
+    and the addresses, offsets and sizes that move when code grows or shrinks. Raises
+    `CodeObjectError` for relocations of unknown kinds.
     """
     digest = hashlib.sha256()
 
@@ -105,11 +113,16 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
             section.link)
         data = code_object.section_data(section)
         if section.name == ".text":
-            add(data[:kernel.entry].hex(), data[kernel.entry + kernel.size:].hex())
+            add(_frozen_code(code_object, 0, kernel.entry),
+                _frozen_code(code_object, kernel.entry + kernel.size, section.size))
         elif section.name == ".rodata":
             add(_without_descriptors(code_object, data, section.address).hex())
         elif section.name in (".comment", ".dynstr", ".strtab", ".shstrtab", ".hash", ".gnu.hash"):
             add(data.hex())
+        elif section.type == "SHT_RELA":
+            add([(_place(code_object, r.address), r.symbol,
+                  r.addend if r.symbol else _place(code_object, r.addend))
+                 for r in relocations(code_object)])
         elif section.name == ".dynamic":
             add([data[i:i + 8].hex() for i in range(0, len(data), 16)])
         elif section.name not in (".note", ".symtab", ".dynsym", ".relro_padding"):
@@ -121,6 +134,52 @@ def outside_hash(code_object: CodeObject, kernel: Kernel) -> str:
          if s.section == ".text" and s.value - base < kernel.entry])
     add(_frozen_metadata(code_object.metadata, f"{kernel.symbol}.kd"))
     return digest.hexdigest()
+
+
+def _frozen_code(code_object: CodeObject, start: int, stop: int) -> list[object]:
+    """The functions between two offsets of ``.text``, as far as their places do not matter."""
+    base = code_object.section(".text").address
+    starts = {s.value - base for s in code_object.symbols
+              if s.type == "FUNC" and s.section == ".text"}
+    edges = [start, *sorted(s for s in starts if start < s < stop), stop]
+    return [_frozen_function(code_object, *pair) for pair in itertools.pairwise(edges)]
+
+
+def _frozen_function(code_object: CodeObject, start: int, stop: int) -> list[object]:
+    """Code without the padding behind it, PC-relative distances replaced by what they name.
+
+    Both change when code elsewhere grows or shrinks.
+    """
+    text = code_object.section(".text")
+    code = bytearray(code_object.section_data(text)[start:stop])
+    while code[-4:] in _PADDING and len(code) >= 4:
+        del code[-4:]
+    listing = rows(bytes(code), code_object.target)
+    try:
+        addresses = tuple(code_addresses(bytes(code), listing))
+    except CodeObjectError:
+        return [code.hex()]
+    places: list[object] = []
+    for address in addresses:
+        places.append(_place(code_object, text.address + start + address.base + address.value))
+        for row in (address.low, address.high):
+            if row >= 0:
+                offset, size, _ = listing[row]
+                code[offset + 4:offset + size] = bytes(size - 4)
+    return [code.hex(), *places]
+
+
+def _place(code_object: CodeObject, address: int) -> tuple[str, int]:
+    """What lies at a virtual address: the function or else the section, and the offset in it."""
+    for section in code_object.sections:
+        if section.address and section.address <= address < section.address + section.size:
+            functions = [s for s in code_object.symbols if s.type == "FUNC"
+                         and s.section == section.name and s.value <= address]
+            nearest = max(functions, key=lambda s: s.value, default=None)
+            if nearest is not None:
+                return nearest.name, address - nearest.value
+            return section.name, address - section.address
+    return "", address
 
 
 def _without_descriptors(code_object: CodeObject, data: bytes, address: int) -> bytes:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from asmevo.codeobject.assembly import Assembly, KernelBody
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassemble import rows
-from asmevo.codeobject.disassembler import Row
+from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.interface import Interface, differences
-from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover, tail_text
-from asmevo.codeobject.resources import (
-    Allocation,
-    RegisterUse,
-    register_use,
-    required_allocation,
-    with_allocation,
-    with_counts,
-)
+from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover
+from asmevo.codeobject.requirements import Declaration, required_kernel, with_resources
 from asmevo.codeobject.toolchain import Toolchain
 
 LINE_LIMIT = 256
@@ -30,8 +23,11 @@ LINE_LIMIT = 256
 # macro argument or line break can be written with these characters in this order.
 _LINE = re.compile(r"(?:s|v|ds|buffer|global|flat|scratch)_[a-z0-9_]+"
                    r"(?: [A-Za-z0-9_.,:\[\]()|&+\- ]+)?")
-_WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
+_LABEL = re.compile(r"[A-Za-z_.$][\w.$]*", re.ASCII)
+_WORD = re.compile(r"(?<![\w.$])[A-Za-z_.$][\w.$]*")
 _BRANCH = re.compile(r"s_c?branch_?\w*")
+# What the assembler fills code up to an alignment with, and what the linker does.
+_PADDING = frozenset({"s_nop 0", "s_code_end", "v_cndmask_b32_e32 v0, s0, v0, vcc"})
 
 
 def validate_line(text: str, labels: Iterable[str] = (), symbols: Iterable[str] = ()) -> None:
@@ -59,28 +55,48 @@ def validate_line(text: str, labels: Iterable[str] = (), symbols: Iterable[str] 
 
 
 def rebuild(original: CodeObject, assembly: Assembly, toolchain: Toolchain, *,
-            allow_lower: bool = False) -> CodeObject:
+            kernel: str | None = None, allow_lower: bool = False, lds_bytes: int | None = None,
+            scratch_bytes: int | None = None) -> CodeObject:
     """Assemble and link an edited assembly of ``original``, with its interface unchanged.
 
-    The register allocation stays what the original declares unless the code needs more, or, with
-    ``allow_lower``, becomes the least that covers the code. Raises `RebuildError` when an edit is
-    not plain instructions, does not fit the hardware, or would change what the host sees;
-    `AssemblerError` when the assembler rejects it.
+    One kernel may be edited: ``kernel``, or else the one whose lines differ. Its register
+    allocation stays what the original declares unless the code needs more, or, with
+    ``allow_lower``, becomes the least that covers the code. LDS and scratch sizes are frozen unless
+    ``lds_bytes`` (static LDS of a workgroup) or ``scratch_bytes`` (of a work-item) declares
+    another; less than the original's also needs ``allow_lower``. Raises `RebuildError` when an edit
+    is not plain instructions, does not fit the hardware, reaches beyond the declared sizes or would
+    change what the host sees; `AssemblerError` when the assembler rejects it.
     """
     baseline = recover(original)
+    edited = original.kernel(_edited_kernel(original, baseline, assembly, kernel))
     _check_document(original, baseline, assembly)
     result = CodeObject.parse(build(original, assembly, toolchain))
-    kernel = original.kernel()
-    listing = _check_code(result, assembly.body(kernel.symbol))
-    use = register_use(listing)
-    declared = Allocation.of(kernel.descriptor)
-    needed = required_allocation(kernel.descriptor, use, allow_lower=allow_lower)
-    if needed != declared:
-        assembly = _with_allocation(original, kernel, assembly, needed, use)
-        result = CodeObject.parse(build(original, assembly, toolchain))
-        _check_code(result, assembly.body(kernel.symbol))
-    _check_interface(original, result, kernel.symbol)
+    _check_code(result, assembly.body(edited.symbol))
+    expected = required_kernel(original, edited, result, Declaration(
+        allow_lower=allow_lower, lds_bytes=lds_bytes, scratch_bytes=scratch_bytes))
+    if (expected.descriptor, expected.metadata) != (edited.descriptor, edited.metadata):
+        text = with_resources(assembly, original, edited, expected)
+        result = CodeObject.parse(build(original, text, toolchain))
+        _check_code(result, assembly.body(edited.symbol))
+    _check_result(original, result, expected)
     return result
+
+
+def _edited_kernel(original: CodeObject, baseline: Assembly, assembly: Assembly,
+                   kernel: str | None) -> str:
+    bodies = {b.symbol: b for b in assembly.blocks if isinstance(b, KernelBody)}
+    changed = [b.symbol for b in baseline.blocks if isinstance(b, KernelBody)
+               and bodies.get(b.symbol, b) != b]
+    others = [symbol for symbol in changed if symbol != kernel]
+    if len(changed) > 1 or (kernel is not None and others):
+        raise RebuildError(f"the edits touch '{others[0]}' and '{kernel or others[1]}', but one "
+                           "rebuild edits one kernel")
+    if kernel is not None:
+        return original.kernel(kernel).symbol
+    symbol = changed[0] if changed else original.kernels[0].symbol
+    if symbol not in {k.symbol for k in original.kernels}:
+        raise RebuildError(f"the edits touch '{symbol}', which is not a kernel")
+    return symbol
 
 
 def _check_document(original: CodeObject, baseline: Assembly, assembly: Assembly) -> None:
@@ -98,18 +114,41 @@ def _check_document(original: CodeObject, baseline: Assembly, assembly: Assembly
 
 
 def _check_body(original: CodeObject, before: KernelBody, after: KernelBody) -> None:
-    labels = sorted(label for line in before.lines for label in line.labels)
-    if sorted(label for line in after.lines for label in line.labels) != labels:
+    labels = [label for line in after.lines for label in line.labels]
+    if len(set(labels)) != len(labels) or _kept(after) != _kept(before):
         raise RebuildError("the assembly has other labels than the original")
+    if odd := [label for label in labels if not _LABEL.fullmatch(label)]:
+        raise RebuildError(f"{odd[0][:80]!r} is not a label")
     if any(not line.text for line in after.lines[:-1]):
         raise RebuildError("the assembly has an empty line between instructions")
+    _check_encodings(original, after)
     trusted = {line.text for line in before.lines} | _verbatim_lines(original, after)
     symbols = {s.name for s in original.symbols if s.name} - set(labels)
-    private = any(line.text.startswith("scratch_") for line in before.lines)
     for text in {line.text for line in after.lines if line.text} - trusted:
         validate_line(text, labels, symbols)
-        if text.startswith("scratch_") and not private:
-            raise RebuildError(f"line {text!r} uses scratch memory, which the original does not")
+
+
+def _kept(body: KernelBody) -> list[str]:
+    """Labels that end up in the symbol table: the assembler leaves out those that start with .L."""
+    return sorted(label for line in body.lines for label in line.labels
+                  if not label.startswith(".L"))
+
+
+def _check_encodings(original: CodeObject, body: KernelBody) -> None:
+    """Bits that no operand stands for may only be those of an instruction of the same name."""
+    wanted = {(line.text.partition(" ")[0], line.encoding) for line in body.lines
+              if line.encoding != UNCHANGED}
+    if not wanted:
+        return
+    code = original.code(original.kernel(body.symbol))
+    known: dict[str, set[int]] = {}
+    for offset, size, text in rows(code, original.target):
+        known.setdefault(text.partition(" ")[0], set()).add(
+            int.from_bytes(code[offset:offset + size], "little"))
+    for name, encoding in wanted:
+        if not any(word & encoding.set == encoding.set and not word & encoding.clear
+                   for word in known.get(name, ())):
+            raise RebuildError(f"the original has no '{name}' with the bits{encoding.comment()}")
 
 
 def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
@@ -121,36 +160,35 @@ def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
             for offset, size, text in rows(code, original.target)}
 
 
-def _check_code(result: CodeObject, body: KernelBody) -> tuple[Row, ...]:
-    """The decoded kernel, which must have one instruction a line and end with the section."""
+def _check_code(result: CodeObject, body: KernelBody) -> None:
+    """The decoded kernel must have one instruction a line, and beside them only padding.
+
+    Alignment directives make as much padding as the edited code needs; without any, padding can
+    only stand behind the last line.
+    """
     listing = rows(result.code(result.kernel(body.symbol)), result.target)
-    count = sum(1 for line in body.lines if line.text)
-    if len(listing) != count:
+    count = sum(1 for line in body.lines if line.text and not line.padding)
+    aligned = any(line.padding for line in body.lines)
+    rest = listing if aligned else listing[count:]
+    padding = sum(text in _PADDING for _, _, text in rest)
+    if not 0 <= len(listing) - count <= padding:
         raise RebuildError(f"the kernel's {count} lines became {len(listing)} instructions")
-    return listing
 
 
-def _check_interface(original: CodeObject, result: CodeObject, symbol: str) -> None:
-    found = differences(Interface.of(original, original.kernel(symbol)),
-                        Interface.of(result, result.kernel(symbol)))
+def _check_result(original: CodeObject, result: CodeObject, expected: Kernel) -> None:
+    """The result must have the original's interface, and exactly the expected resources."""
+    rebuilt = result.kernel(expected.symbol)
+    moved = replace(expected.descriptor, kernel_code_entry_byte_offset=(
+        rebuilt.descriptor.kernel_code_entry_byte_offset))
+    if rebuilt.descriptor != moved:
+        raise RebuildError(f"the descriptor of '{expected.symbol}' could not be written with the "
+                           "resources that its code needs")
+    if rebuilt.metadata != expected.metadata:
+        raise RebuildError(f"the metadata of '{expected.symbol}' could not be written with the "
+                           "resources that its code needs")
+    found = [text for kernel in original.kernels
+             for text in differences(
+                 Interface.of(original, expected if kernel.symbol == expected.symbol else kernel),
+                 Interface.of(result, result.kernel(kernel.symbol)))]
     if found:
         raise RebuildError(f"the rebuilt object's interface differs: {'; '.join(found)}")
-
-
-def _with_allocation(original: CodeObject, kernel: Kernel, assembly: Assembly, needed: Allocation,
-                     use: RegisterUse) -> Assembly:
-    declared = Allocation.of(kernel.descriptor)
-    metadata: dict[str, object] = {}
-    for key, value in original.metadata.items():
-        if key == "amdhsa.kernels" and isinstance(value, list):
-            metadata[key] = [with_counts(entry, needed, declared, use)
-                             if _describes(entry, kernel.symbol) else entry for entry in value]
-        else:
-            metadata[key] = value
-    descriptor = with_allocation(kernel.descriptor, needed)
-    tail = tail_text(original, kernel.symbol, descriptor, metadata)
-    return replace(assembly, blocks=(*assembly.blocks[:-1], tail))
-
-
-def _describes(entry: object, symbol: str) -> bool:
-    return isinstance(entry, Mapping) and entry.get(".symbol") == f"{symbol}.kd"

@@ -5,30 +5,34 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asmevo.codeobject.assembly import Assembly, KernelBody, Line
-from asmevo.codeobject.container import CodeObject, Kernel
-from asmevo.codeobject.descriptor import DESCRIPTOR_SIZE, KernelDescriptor
-from asmevo.codeobject.disassemble import branch_target, labels, local_symbols, rows
+from asmevo.codeobject.code_address import symbolic
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.data_sections import data_lines, data_sections, log2
+from asmevo.codeobject.descriptor import KernelDescriptor
+from asmevo.codeobject.disassemble import branch_target
 from asmevo.codeobject.disassembler import Row
+from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.functions import Function, code_of, functions, listing
+from asmevo.codeobject.labels import Labels, labels_of
 from asmevo.codeobject.metadata import metadata_yaml
+from asmevo.codeobject.padding import alignment_in_front, filler_in_front, padding_rows
+from asmevo.codeobject.symbols import SYMBOL_NAME, declarations
+
+__all__ = ["CODE_ADDRESS", "RECOVERABLE", "SYMBOL_NAME", "Comments", "Fallbacks", "comments",
+           "data_line", "recover", "tail_text"]
 
 # Processors whose descriptor directives and register granules are known here.
-RECOVERABLE = frozenset({"gfx942"})
-
-SYMBOL_NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.$]*")
+RECOVERABLE = frozenset({"gfx90a", "gfx942", "gfx950"})
 
 _LINKER_COMMENT = "Linker: "
-# Sections that the assembler and linker make from the text below, or by themselves.
-_KNOWN_SECTIONS = frozenset({
-    "", ".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".rodata", ".text", ".dynamic",
-    ".relro_padding", ".comment", ".symtab", ".shstrtab", ".strtab",
-})
 # Instructions whose code address is in registers, or a displacement beside a register.
 CODE_ADDRESS = re.compile(r"s_(getpc|setpc|swappc|call|rfe|cbranch_[gi]_fork|cbranch_join)\w*")
-
+# Those of them that no edit can be followed through.
+_UNTRACEABLE = re.compile(r"s_(rfe|cbranch_[gi]_fork|cbranch_join)\w*")
 
 @dataclass(frozen=True, slots=True)
 class Comments:
@@ -57,36 +61,67 @@ def comments(code_object: CodeObject) -> Comments:
     return Comments(linker[0] if linker else None, tuple(idents))
 
 
+@dataclass(frozen=True)
+class Fallbacks:
+    """Instructions, by offset in ``.text``, that do not encode back to their bytes.
+
+    ``data`` are to be written as bytes, ``encodings`` with the bits that the assembler leaves out.
+    """
+
+    data: frozenset[int] = frozenset()
+    encodings: frozenset[tuple[int, Encoding]] = frozenset()
+    by_offset: Mapping[int, Encoding] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_offset", dict(self.encodings))
+
+    def __or__(self, other: Fallbacks) -> Fallbacks:
+        data = self.data | other.data
+        merged = {**self.by_offset, **other.by_offset}
+        return Fallbacks(data, frozenset((k, v) for k, v in merged.items() if k not in data))
+
+
+NO_FALLBACKS = Fallbacks()
+
+
 @functools.lru_cache(maxsize=8)
-def recover(code_object: CodeObject, verbatim: frozenset[int] = frozenset()) -> Assembly:
+def recover(code_object: CodeObject, fallbacks: Fallbacks = NO_FALLBACKS) -> Assembly:
     """Assembly text from which the toolchain makes ``code_object`` again.
 
-    Instructions whose indices are in ``verbatim`` are written as their bytes with the text as a
-    comment; `asmevo.codeobject.roundtrip.round_trip` finds out which need it. Raises
+    ``fallbacks`` are written as their bytes with the text as a comment, or as text with their
+    encoding as a comment; `asmevo.codeobject.roundtrip.round_trip` finds out which need it. Raises
     `CodeObjectError` naming the first construct that is not handled.
     """
-    _check_supported(code_object)
-    kernel = code_object.kernel()
-    head = _head(code_object, kernel)
-    body = KernelBody(kernel.symbol, tuple(_lines(code_object, kernel, verbatim)))
-    tail = tail_text(code_object, kernel.symbol, kernel.descriptor, code_object.metadata)
-    return Assembly(code_object.sha256, (head, body, tail))
+    if code_object.target.isa not in RECOVERABLE:
+        raise CodeObjectError(f"recovery does not handle {code_object.target.isa}; it handles "
+                              f"{', '.join(sorted(RECOVERABLE))}")
+    if not code_object.kernels:
+        raise CodeObjectError("the object has no kernels")
+    labels = labels_of(code_object)
+    blocks: list[str | KernelBody] = []
+    between = _head(code_object)
+    for function in functions(code_object):
+        blocks.append(between + _opened(code_object, function))
+        lines = tuple(_lines(code_object, function, labels, fallbacks))
+        blocks.append(KernelBody(function.symbol, lines))
+        between = "".join(_sizes(function))
+    last = code_object.kernels[-1]
+    tail = tail_text(code_object, last.symbol, last.descriptor, code_object.metadata)
+    return Assembly(code_object.sha256, (*blocks, between + tail))
 
 
 def tail_text(code_object: CodeObject, symbol: str, descriptor: KernelDescriptor,
               metadata: Mapping[str, object]) -> str:
-    """The block behind a kernel's body: its descriptor, the object's metadata and idents."""
-    text = code_object.section(".text")
-    rodata = code_object.section(".rodata")
-    sized = [f"\t.size {symbol}, .-{symbol}"] if _function_size(code_object, symbol) else []
-    lines = [
-        *sized,
-        f'\t.section {rodata.name},"a",@progbits',
-        f"\t.p2align {_log2(rodata.alignment, rodata.name)}",
-        f"\t.amdhsa_kernel {symbol}",
-        *(f"\t\t{directive}" for directive in descriptor.directives()),
-        "\t.end_amdhsa_kernel",
-        f"\t.section {text.name}",
+    """What comes behind the last function: data, the object's metadata and idents.
+
+    ``descriptor`` stands in for that of kernel ``symbol``.
+    """
+    labels = labels_of(code_object)
+    descriptors = {k.symbol: k.descriptor for k in code_object.kernels} | {symbol: descriptor}
+    lines = [line for section in data_sections(code_object)
+             for line in data_lines(code_object, section, labels, descriptors)]
+    lines += [
+        "\t.section .text",
         *(f'\t.ident "{ident}"' for ident in comments(code_object).idents),
         "\t.amdgpu_metadata",
     ]
@@ -99,114 +134,101 @@ def data_line(code: bytes, text: str) -> str:
     return ".long " + ", ".join(f"0x{word:08x}" for word in words) + f" // {text}"
 
 
-def _head(code_object: CodeObject, kernel: Kernel) -> str:
+def _head(code_object: CodeObject) -> str:
     text = code_object.section(".text")
     lines = [
         f'\t.amdgcn_target "{code_object.target.triple}"',
         f"\t.amdhsa_code_object_version {code_object.version}",
-        # Declared first and in this order, local symbols keep their places in .symtab.
-        *(f"\t.local {_checked(s.name)}" for s in local_symbols(code_object)),
+        *declarations(code_object),
         "\t.text",
-        f"\t.p2align {_log2(text.alignment, text.name)}",
-        f"\t.globl {_checked(kernel.symbol)}",
-        f"\t.type {kernel.symbol},@function",
-        f"{kernel.symbol}:",
+        f"\t.p2align {log2(text.alignment, text.name)}",
+        *filler_in_front(code_object),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _lines(code_object: CodeObject, kernel: Kernel, verbatim: frozenset[int]) -> Iterator[Line]:
-    code = code_object.code(kernel)
-    listing = rows(code, code_object.target)
-    _check_code(listing)
-    names = labels(code_object, kernel, listing)
-    here = _all_labels(code_object, kernel, names)
-    ends = {offset for offset, _, _ in listing} | {len(code)}
-    if astray := [name for offset, group in here.items() if offset not in ends for name in group]:
-        raise CodeObjectError(f"symbol '{astray[0]}' lies inside an instruction")
-    for index, (offset, size, text) in enumerate(listing):
+def _opened(code_object: CodeObject, function: Function) -> str:
+    alignment = alignment_in_front(code_object, function)
+    lines = [f"\t{alignment}\n"] if alignment else []
+    return "".join([*lines, *(f"{symbol.name}:\n" for symbol in function.symbols)])
+
+
+def _sizes(function: Function) -> Iterator[str]:
+    """`.size` directives; a function that ends before the next one starts has a label there."""
+    for symbol in function.symbols:
+        if symbol.size > function.size:
+            raise CodeObjectError(f"the function '{symbol.name}' does not end where the next starts")
+        if symbol.size:
+            end = "." if symbol.size == function.size else _end_label(function, symbol.size)
+            yield f"\t.size {symbol.name}, {end}-{symbol.name}\n"
+
+
+def _end_label(function: Function, size: int) -> str:
+    return f".L_end_{function.entry + size:04x}"
+
+
+def _lines(code_object: CodeObject, function: Function, labels: Labels,
+           fallbacks: Fallbacks) -> Iterator[Line]:
+    code = code_of(code_object, function)
+    rows = listing(code_object, function)
+    here = _labels_here(code_object, function, rows, labels)
+    written = _computed(function, rows, labels, here)
+    padding = padding_rows(code_object, function, rows, here)
+    for index, (offset, size, text) in enumerate(rows):
+        place = function.entry + offset
         target = branch_target(offset, text)
-        shown = text
+        shown = written.get(index, text)
         if target is not None:
-            if target not in names or target not in ends:
-                raise CodeObjectError(f"the branch at offset {offset:#x} leaves the kernel or "
-                                      "goes into an instruction")
-            shown = f"{text.rsplit(' ', 1)[0]} {names[target]}"
-        if index in verbatim:
-            if target is not None:
-                raise CodeObjectError(f"the branch at offset {offset:#x} does not encode back to "
-                                      "its bytes, and as data it would not follow an edit")
-            shown = data_line(code[offset:offset + size], text)
-        yield Line(shown, here.get(offset, ()))
-    if len(code) in here:
-        yield Line("", here[len(code)])
-
-
-def _all_labels(code_object: CodeObject, kernel: Kernel,
-                names: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
-    """Every label by offset: all local symbols in symbol table order, then the synthetic ones."""
-    base = code_object.section(".text").address + kernel.entry
-    here: dict[int, tuple[str, ...]] = {}
-    for symbol in local_symbols(code_object):
-        offset = symbol.value - base
-        here[offset] = (*here.get(offset, ()), symbol.name)
-    for offset, name in names.items():
-        if offset not in here:
-            here[offset] = (name,)
-    return here
-
-
-def _check_supported(code_object: CodeObject) -> None:
-    if code_object.target.isa not in RECOVERABLE:
-        raise CodeObjectError(f"recovery does not handle {code_object.target.isa} yet")
-    unknown = [s.name for s in code_object.sections if s.name not in _KNOWN_SECTIONS]
-    if unknown:
-        raise CodeObjectError(f"recovery does not handle the section '{unknown[0]}'")
-    if len(code_object.kernels) != 1:
-        raise CodeObjectError(f"recovery handles objects of one kernel, not of "
-                              f"{len(code_object.kernels)}")
-    kernel = code_object.kernels[0]
-    text = code_object.section(".text")
-    if kernel.entry or kernel.size != text.size:
-        raise CodeObjectError("recovery does not handle code outside the kernel")
-    if code_object.section(".rodata").size != DESCRIPTOR_SIZE:
-        raise CodeObjectError("recovery does not handle read-only data beside the descriptor")
-    if kernel.descriptor.kernarg_preload_length:
-        raise CodeObjectError("recovery does not handle kernarg preloading")
-    expected = {kernel.symbol: ("FUNC", "GLOBAL", "PROTECTED", ".text"),
-                f"{kernel.symbol}.kd": ("OBJECT", "GLOBAL", "DEFAULT", ".rodata"),
-                "_DYNAMIC": ("NOTYPE", "LOCAL", "HIDDEN", ".dynamic"),
-                "": ("NOTYPE", "LOCAL", "DEFAULT", "UND")}
-    for symbol in code_object.symbols:
-        kind = (symbol.type, symbol.binding, symbol.visibility, symbol.section)
-        if kind == ("NOTYPE", "LOCAL", "DEFAULT", ".text"):
-            _checked(symbol.name)
-        elif expected.get(symbol.name) != kind:
-            raise CodeObjectError(f"recovery does not handle the symbol '{symbol.name}' "
-                                  f"({symbol.binding} {symbol.type} in {symbol.section})")
-    if _function_size(code_object, kernel.symbol) not in (0, kernel.size):
-        raise CodeObjectError("recovery does not handle code behind the end of the function")
-
-
-def _function_size(code_object: CodeObject, symbol: str) -> int:
-    return next(s.size for s in code_object.symbols if s.name == symbol and s.type == "FUNC")
-
-
-def _check_code(listing: Sequence[Row]) -> None:
-    for offset, _, text in listing:
-        if match := CODE_ADDRESS.match(text):
-            raise CodeObjectError(f"recovery does not handle '{match[0]}' (offset {offset:#x}): "
+            shown = f"{text.rsplit(' ', 1)[0]} {labels.branch_names[function.entry + target]}"
+        elif match := _UNTRACEABLE.match(text):
+            raise CodeObjectError(f"recovery does not handle '{match[0]}' (offset {place:#x}): "
                                   "code addresses in registers would not follow an edit")
+        if place in fallbacks.data:
+            if shown != text:
+                raise CodeObjectError(f"'{text}' at offset {place:#x} does not encode back to its "
+                                      "bytes, and as data it would not follow an edit")
+            shown = data_line(code[offset:offset + size], text)
+        yield Line(shown, here.get(offset, ()), fallbacks.by_offset.get(place, UNCHANGED),
+                   padding.get(index, ""))
+    if function.size in here:
+        yield Line("", here[function.size])
 
 
-def _checked(name: str) -> str:
-    """A symbol name that is safe to write into assembler input."""
-    if not SYMBOL_NAME.fullmatch(name):
-        raise CodeObjectError(f"recovery does not handle the symbol name {name!r}")
-    return name
+def _computed(function: Function, rows: Sequence[Row], labels: Labels,
+              here: dict[int, tuple[str, ...]]) -> dict[int, str]:
+    """Additions that make addresses, by row; their bases get labels in ``here``."""
+    written: dict[int, str] = {}
+    for found in labels.code_addresses.get(function.entry, ()):
+        base = f".L_pc_{function.entry + found.base:04x}"
+        here[found.base] = (*here.get(found.base, ()), base)
+        symbol, kind = labels.target(
+            labels.text_address + function.entry + found.base + found.value)
+        written[found.low] = symbolic(rows[found.low][2], symbol, f"{kind}@lo", base)
+        if found.high >= 0:
+            written[found.high] = symbolic(rows[found.high][2], symbol, f"{kind}@hi", base)
+    return written
 
 
-def _log2(alignment: int, section: str) -> int:
-    if alignment <= 0 or alignment & (alignment - 1) or alignment > 1 << 16:
-        raise CodeObjectError(f"section '{section}' has the alignment {alignment}")
-    return alignment.bit_length() - 1
+def _labels_here(code_object: CodeObject, function: Function, rows: Sequence[Row],
+                 labels: Labels) -> dict[int, tuple[str, ...]]:
+    """Every label by offset from the entry: symbols in symbol table order, then synthetic ones."""
+    base = labels.text_address + function.entry
+    last = function.end == code_object.section(".text").size
+    here: dict[int, tuple[str, ...]] = {}
+    end = function.size + last
+    for address in labels.between(base, base + end):
+        names = [s.name for s in labels.symbols.get(address, ())
+                 if s.type != "FUNC" and s.section == ".text"]
+        synthetic = labels.synthetic.get(address, "")
+        if synthetic.startswith(".L_"):
+            names.append(synthetic)
+        if names:
+            here[address - base] = tuple(names)
+    for size in {s.size for s in function.symbols} - {0, function.size}:
+        here[size] = (*here.get(size, ()), _end_label(function, size))
+    starts = {offset for offset, _, _ in rows} | {function.size}
+    if astray := [name for offset, group in here.items() if offset not in starts
+                  for name in group]:
+        what = "something that code refers to" if astray[0].startswith(".L") else astray[0]
+        raise CodeObjectError(f"{what} lies inside an instruction of '{function.symbol}'")
+    return here

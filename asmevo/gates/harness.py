@@ -9,7 +9,7 @@ from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.dispatch.comparison import Tolerance
-from asmevo.gates.assemble import AssembleGate
+from asmevo.gates.assemble import AssembleGate, Method
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.commit import CommitGate
 from asmevo.gates.equality import EqualityGate
@@ -68,6 +68,7 @@ def from_settings(
     warmup: int,
     cosine: float,
     max_abs: float,
+    rebuild: str = "auto",
     extra_ops: Sequence[str] = (),
     assemble: CandidateGate | None = None,
     static: CandidateGate | None = None,
@@ -76,9 +77,11 @@ def from_settings(
     commit: CommitGate | None = None,
 ) -> Gates:
     """Build the gates from their thresholds; a gate that is given replaces the built-in one."""
+    if rebuild not in tuple(Method):
+        raise SettingError(f"gates.rebuild must be {', '.join(Method)}, not {rebuild!r}")
     tolerance = Tolerance(cosine, max_abs)
     return Gates(
-        assemble=assemble or AssembleGate(),
+        assemble=assemble or AssembleGate(Method(rebuild)),
         static=static or StaticGate(extra_ops),
         equality=equality or EqualityGate(tolerance, repeats),
         latency=latency or LatencyGate(samples, warmup),

@@ -17,10 +17,11 @@ from asmevo.gates.verdict import Gate, Verdict
 class Trial:
     """A candidate and what earlier gates made of it.
 
-    ``assembly`` is set for a candidate that still has to be built, ``code_object`` by G0 (or from
-    the start when an existing object is verified). ``loaded`` is the kernel on the device (G2),
-    ``timings`` pairs the original's and the candidate's timing for each timed dispatch (G3) and
-    ``speedup`` is the geometric mean of their ratios.
+    ``assembly`` is set for a candidate that still has to be built (G0 adds the padding when it
+    patches in place), ``code_object`` by G0 (or from the start when an existing object is
+    verified). ``loaded`` is the kernel on the device (G2), ``timings`` pairs the original's and the
+    candidate's timing for each timed dispatch (G3) and ``speedup`` is the geometric mean of their
+    ratios.
     """
 
     baseline: Baseline

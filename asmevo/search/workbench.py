@@ -93,7 +93,7 @@ class Workbench:
         built = trial.code_object
         return Attempt(
             worker=assignment.worker, base=base.number, proposal=proposal, fingerprint=mark,
-            assembly=assembly, verdicts=verdicts,
+            assembly=trial.assembly or assembly, verdicts=verdicts,
             code=built.data if built else None, sha256=built.sha256 if built else None,
             speedup=trial.speedup, timings=tuple(trial.timings),
             resources=self._resources(built) if built else None,

@@ -1,0 +1,77 @@
+"""The functions that a code object's ``.text`` consists of."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from asmevo.codeobject.container import CodeObject, Kernel
+from asmevo.codeobject.disassemble import rows
+from asmevo.codeobject.disassembler import Row
+from asmevo.codeobject.elf import Symbol
+from asmevo.codeobject.errors import CodeObjectError
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Function:
+    """A kernel or device function: everything from its symbol to the next one's.
+
+    ``entry`` and ``size`` are in bytes of ``.text``; padding behind the code is included, because a
+    symbol's own size may be 0. ``symbols`` are all that stand at the entry, ``symbol`` the one that
+    the function goes by: a kernel's, else the first.
+    """
+
+    symbol: str
+    entry: int
+    size: int
+    symbols: tuple[Symbol, ...]
+    kernel: Kernel | None
+
+    @property
+    def end(self) -> int:
+        return self.entry + self.size
+
+
+@functools.lru_cache(maxsize=4)
+def functions(code_object: CodeObject) -> tuple[Function, ...]:
+    """All functions in address order, without gaps between them.
+
+    In front of the first there may be filler (`asmevo.codeobject.padding.filler_in_front`).
+    """
+    text = code_object.section(".text")
+    starts: dict[int, list[Symbol]] = {}
+    for symbol in code_object.symbols:
+        if symbol.type == "FUNC" and symbol.section == ".text":
+            starts.setdefault(symbol.value - text.address, []).append(symbol)
+    bounds = sorted(starts)
+    if text.size and not bounds:
+        raise CodeObjectError("the object has code, but no function")
+    if bounds and (bounds[0] < 0 or bounds[-1] >= text.size or any(b % 4 for b in bounds)):
+        raise CodeObjectError("a function lies outside .text or at an odd address")
+    kernels = {k.symbol: k for k in code_object.kernels}
+    found: list[Function] = []
+    for start, stop in zip(bounds, [*bounds[1:], text.size], strict=True):
+        named = starts[start]
+        own = [kernels[s.name] for s in named if s.name in kernels]
+        if len(own) > 1:
+            raise CodeObjectError(f"kernels '{own[0].symbol}' and '{own[1].symbol}' share their code")
+        symbol = own[0].symbol if own else named[0].name
+        found.append(Function(symbol, start, stop - start, tuple(named), own[0] if own else None))
+    return tuple(found)
+
+
+def code_of(code_object: CodeObject, function: Function) -> bytes:
+    """The machine code of a function."""
+    text = code_object.section(".text")
+    return code_object.data[text.offset + function.entry:text.offset + function.end]
+
+
+@functools.lru_cache(maxsize=2)
+def _listings(code_object: CodeObject) -> dict[int, tuple[Row, ...]]:
+    return {f.entry: rows(code_of(code_object, f), code_object.target)
+            for f in functions(code_object)}
+
+
+def listing(code_object: CodeObject, function: Function) -> tuple[Row, ...]:
+    """The disassembled function; offsets count from its entry."""
+    return _listings(code_object)[function.entry]
