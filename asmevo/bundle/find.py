@@ -95,12 +95,19 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class _InContainer:
+class MemberReader:
+    """Reads the object at the end of a path of member names in a file."""
+
     path: Path
     parts: tuple[str, ...]
 
+    @property
+    def container(self) -> Container:
+        """What the object is directly inside of."""
+        return opened(self.path, self.parts[:-1])
+
     def __call__(self) -> bytes:
-        return bytes(opened(self.path, self.parts[:-1]).read(self.parts[-1]))
+        return bytes(self.container.read(self.parts[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,7 @@ def _below(path: Path, parts: tuple[str, ...], prefix: str,
             yield FoundObject(full, _Refused(str(error)))
             continue
         if is_code_object(start):
-            yield FoundObject(full, _InContainer(path, inner))
+            yield FoundObject(full, MemberReader(path, inner))
         elif may_contain(start):
             if len(inner) == DEPTH_LIMIT:
                 yield FoundObject(full, _Refused(f"containers nest deeper than {DEPTH_LIMIT} "

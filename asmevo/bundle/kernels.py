@@ -1,10 +1,10 @@
-"""Kernel names of a code object of any processor and code object version 3 or later."""
+"""Kernels and target of a code object, without taking all of it apart."""
 
 from __future__ import annotations
 
 from asmevo.bundle.elf_sections import find_sections
 from asmevo.bundle.errors import BundleError
-from asmevo.codeobject.elf import read_notes
+from asmevo.codeobject.elf import read_notes, read_target
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.metadata import decode_metadata
 
@@ -38,3 +38,11 @@ def _names(metadata: dict[str, object]) -> tuple[str, ...]:
             raise BundleError("the metadata describes a kernel without a symbol")
         names.append(symbol.removesuffix(".kd"))
     return tuple(names)
+
+
+def elf_target(data: bytes) -> str:
+    """The target ID that an object's ELF header states; empty for processors unknown to AsmEvo."""
+    try:
+        return read_target(data)[0].processor
+    except CodeObjectError:
+        return ""

@@ -53,6 +53,10 @@ class InstalledFile:
     extra: str = "kernels"
 
     def read(self) -> bytes:
+        return read_file(self.locate())
+
+    def locate(self) -> Path:
+        """Where the file is. Raises `SourceError` when it is not installed."""
         try:
             distribution = importlib.metadata.distribution(self.distribution)
         except importlib.metadata.PackageNotFoundError:
@@ -63,7 +67,7 @@ class InstalledFile:
         wanted = PurePosixPath(self.path)
         for file in distribution.files or ():
             if PurePosixPath(file) == wanted:
-                return read_file(Path(str(distribution.locate_file(file))))
+                return Path(str(distribution.locate_file(file)))
         raise SourceError(f"the installed package '{self.distribution}' {distribution.version} has "
                           f"no file '{self.path}'")
 
@@ -88,8 +92,10 @@ def open_regular(path: Path) -> BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def read_file(path: Path, limit: int = SIZE_LIMIT) -> bytes:
-    """The bytes of a regular file of at most ``limit`` bytes; raises `SourceError`."""
+def read_file(path: Path, limit: int | None = None) -> bytes:
+    """The bytes of a regular file of at most ``limit`` bytes (`SIZE_LIMIT`); raises `SourceError`.
+    """
+    limit = SIZE_LIMIT if limit is None else limit
     with open_regular(path) as file:
         try:
             data = file.read(limit + 1)
