@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 SEPARATOR = "!"
@@ -38,12 +39,17 @@ def quote(name: str) -> str:
     return name.replace("%", "%25").replace(SEPARATOR, "%21")
 
 
-def unique(names: list[str]) -> tuple[str, ...]:
+def unique(names: Sequence[str]) -> tuple[str, ...]:
     """Names told apart: the second ``a.o`` becomes ``a.o[1]``."""
-    seen: dict[str, int] = {}
+    taken = set(names)
+    seen: set[str] = set()
+    counts: dict[str, int] = {}
     result = []
     for name in names:
-        count = seen.get(name, 0)
-        seen[name] = count + 1
-        result.append(f"{name}[{count}]" if count else name)
+        own = name
+        while own in seen or (own != name and own in taken):
+            counts[name] = counts.get(name, 0) + 1
+            own = f"{name}[{counts[name]}]"
+        seen.add(own)
+        result.append(own)
     return tuple(result)

@@ -12,7 +12,7 @@ from asmevo.bundle.errors import BundleError, ReplacementError
 from asmevo.bundle.find import opened
 from asmevo.bundle.kernels import kernel_symbols
 from asmevo.bundle.open import is_code_object, open_file, replace_member
-from asmevo.codeobject.errors import CodeObjectError, SourceError
+from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.source import InstalledFile
 from asmevo.durable import write_atomically
 
@@ -112,11 +112,12 @@ def _check_replacement(original: bytes, content: bytes) -> None:
     if (content[_E_FLAGS], content[_ABI]) != (original[_E_FLAGS], original[_ABI]):
         raise ReplacementError("the replacement is for another processor, target feature or code "
                                "object version than the original")
+    wanted = kernel_symbols(memoryview(original))
     try:
         kernels = set(kernel_symbols(memoryview(content)))
-        missing = [k for k in kernel_symbols(memoryview(original)) if k not in kernels]
-    except CodeObjectError as error:
-        raise ReplacementError(str(error)) from error
+    except BundleError as error:
+        raise ReplacementError(f"the replacement is damaged: {error}") from error
+    missing = [kernel for kernel in wanted if kernel not in kernels]
     if missing:
         raise ReplacementError(f"the replacement lacks {len(missing)} kernels of the original, "
                                f"'{missing[0]}' among them")
