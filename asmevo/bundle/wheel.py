@@ -13,6 +13,7 @@ from asmevo.bundle.errors import BundleError, ReplacementError
 MAGIC = b"PK\x03\x04"
 FILE_LIMIT = 1 << 30
 DIRECTORY_LIMIT = 64 << 20
+NAME_LIMIT = 1024
 
 _START = 64
 _END = struct.Struct("<4s4xHHIIH")
@@ -32,8 +33,12 @@ class Wheel:
             _check_directory(file)
             self._archive = zipfile.ZipFile(file)
         except _DAMAGE as error:
-            raise BundleError(f"the zip file is damaged: {error}") from None
+            raise BundleError(f"the zip file is damaged: {_reason(error)}") from None
         files = [info for info in self._archive.infolist() if not info.is_dir()]
+        for info in files:
+            if len(info.filename) > NAME_LIMIT or not info.filename.isprintable():
+                raise BundleError("the zip file has a file with the malformed name "
+                                  f"{info.filename[:80]!r}")
         names = unique([quote(info.filename) for info in files])
         self._files = dict(zip(names, files, strict=True))
 
@@ -59,7 +64,7 @@ class Wheel:
 
     def _file(self, name: str) -> zipfile.ZipInfo:
         if name not in self._files:
-            raise BundleError(f"the zip file has no file '{name}'")
+            raise BundleError(f"the zip file has no file '{name[:NAME_LIMIT]}'")
         return self._files[name]
 
     def _read(self, name: str, size: int) -> bytes:
@@ -71,7 +76,12 @@ class Wheel:
             with self._archive.open(info) as file:
                 return file.read(size)
         except _DAMAGE as error:
-            raise BundleError(f"'{name}' in the zip file is damaged: {error}") from None
+            raise BundleError(f"'{name}' in the zip file is damaged: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """One short line: these errors quote names from the file."""
+    return " ".join(str(error).split())[:160] or type(error).__name__
 
 
 def _check_directory(file: BinaryIO) -> None:
