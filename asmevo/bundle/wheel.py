@@ -34,9 +34,9 @@ class Wheel:
             self._archive = zipfile.ZipFile(file)
         except _DAMAGE as error:
             raise BundleError(f"the zip file is damaged: {_reason(error)}") from None
-        files = [info for info in self._archive.infolist() if not info.is_dir()]
+        files = [info for info in self._archive.infolist() if not info.filename.endswith("/")]
         for info in files:
-            if len(info.filename) > NAME_LIMIT or not info.filename.isprintable():
+            if not 0 < len(info.filename) <= NAME_LIMIT or not info.filename.isprintable():
                 raise BundleError("the zip file has a file with the malformed name "
                                   f"{info.filename[:80]!r}")
         names = unique([quote(info.filename) for info in files])

@@ -182,6 +182,11 @@ def test_hostile_zip_files(tmp_path: Path, gfx942: bytes, monkeypatch: pytest.Mo
     assert "larger than" in reason(good)
     monkeypatch.undo()
     end = good.index(b"PK\5\6")
+    unnamed = bytearray(good[:directory + 46] + good[directory + 50:])
+    unnamed[directory + 28] = 0
+    unnamed[end - 4 + 12] -= 4
+    assert "malformed name ''" in reason(bytes(unnamed))
+    assert "malformed name" in reason(good.replace(b"k.co", b"k\nco"))
     assert "ZIP64" in reason(good[:end] + b"PK\6\7" + bytes(16) + good[end:])
 
 
