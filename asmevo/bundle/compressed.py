@@ -22,6 +22,7 @@ MAGIC = b"CCOB"
 # make us allocate.
 UNCOMPRESSED_LIMIT = 512 << 20
 WINDOW_LIMIT = 128 << 20
+RATIO_LIMIT = 4096
 
 
 class Method(IntEnum):
@@ -46,8 +47,47 @@ _LAYOUTS = {
 }
 _ZSTD_LEVELS = (3, 12, 19)
 _ZLIB_LEVELS = (6, 9)
+_CHUNK = 64 << 10
 _ZSTD_BLOCK_HEADER = 3
 _ZSTD_RLE, _ZSTD_RESERVED = 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    version: int
+    method: Method
+    size: int | None
+    expected: int
+    digest: int
+    stream: memoryview
+
+    @classmethod
+    def parse(cls, data: memoryview) -> _Header:
+        if len(data) < _COMMON.size:
+            raise BundleError("the compressed offload bundle's header is truncated")
+        magic, version, method = _COMMON.unpack_from(data)
+        if magic != MAGIC:
+            raise BundleError("not a compressed offload bundle: the magic string is missing")
+        layout = _LAYOUTS.get(version)
+        if layout is None:
+            raise BundleError(f"version {version} of compressed offload bundles is not one of "
+                              f"{', '.join(map(str, _LAYOUTS))}")
+        if method not in list(Method):
+            raise BundleError(f"a compressed offload bundle uses the unknown method {method}")
+        if len(data) < layout.header.size:
+            raise BundleError("the compressed offload bundle's header is truncated")
+        *sizes, expected, digest = layout.header.unpack_from(data)[3:]
+        size = sizes[0] if sizes else None
+        end = len(data) if size is None else size
+        if not layout.header.size <= end <= len(data):
+            raise BundleError(f"truncated: a compressed offload bundle claims {end} bytes of "
+                              f"{len(data)}")
+        stream = data[layout.header.size:end]
+        if expected > UNCOMPRESSED_LIMIT or expected > RATIO_LIMIT * len(stream):
+            raise BundleError(f"a compressed offload bundle claims to hold {expected} bytes in "
+                              f"{len(stream)}, more than {RATIO_LIMIT} times as many or "
+                              f"{UNCOMPRESSED_LIMIT >> 20} MiB")
+        return cls(version, Method(method), size, expected, digest, stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +110,19 @@ class CompressedBundle:
         Never allocates more than `UNCOMPRESSED_LIMIT` bytes. Raises `BundleError` on unknown
         versions and methods, and on data that is not exactly of the size and hash it states.
         """
-        if len(data) < _COMMON.size:
-            raise BundleError("the compressed offload bundle's header is truncated")
-        magic, version, number = _COMMON.unpack_from(data)
-        if magic != MAGIC:
-            raise BundleError("not a compressed offload bundle: the magic string is missing")
-        layout = _LAYOUTS.get(version)
-        if layout is None:
-            raise BundleError(f"version {version} of compressed offload bundles is not one of "
-                              f"{', '.join(map(str, _LAYOUTS))}")
-        if number not in list(Method):
-            raise BundleError(f"a compressed offload bundle uses the unknown method {number}")
-        if len(data) < layout.header.size:
-            raise BundleError("the compressed offload bundle's header is truncated")
-        method = Method(number)
-        *sizes, expected, digest = layout.header.unpack_from(data)[3:]
-        end = sizes[0] if sizes else len(data)
-        if not layout.header.size <= end <= len(data):
-            raise BundleError(f"truncated: a compressed offload bundle claims {end} bytes of "
-                              f"{len(data)}")
-        if expected > UNCOMPRESSED_LIMIT:
-            raise BundleError(f"a compressed offload bundle claims {expected} bytes uncompressed, "
-                              f"more than {UNCOMPRESSED_LIMIT >> 20} MiB")
-        stream = data[layout.header.size:end]
-        inflate = _inflate_zstd if method is Method.ZSTD else _inflate_zlib
-        content, length = inflate(stream, expected)
-        if len(content) != expected:
+        header = _Header.parse(data)
+        inflate = _inflate_zstd if header.method is Method.ZSTD else _inflate_zlib
+        content, length = inflate(header.stream, header.expected)
+        if len(content) != header.expected:
             raise BundleError(f"a compressed offload bundle holds {len(content)} bytes, not the "
-                              f"{expected} that its header states")
-        if layout.has_size and length != len(stream):
-            raise BundleError(f"a compressed offload bundle has {len(stream) - length} bytes "
-                              "behind its compressed data")
-        if _hash(content) != digest:
+                              f"{header.expected} that its header states")
+        if header.size is not None and length != len(header.stream):
+            raise BundleError(f"a compressed offload bundle has {len(header.stream) - length} "
+                              "bytes behind its compressed data")
+        if _hash(content) != header.digest:
             raise BundleError("a compressed offload bundle does not match its hash")
-        return cls(version, method, layout.header.size + length, content)
+        size = _LAYOUTS[header.version].header.size + length
+        return cls(header.version, header.method, size, content)
 
     def recompressed(self, content: bytes, limit: int | None) -> bytes:
         """Other content in the same format, at most ``limit`` bytes long.
@@ -119,6 +138,15 @@ class CompressedBundle:
             smallest = min(smallest or len(result), len(result))
         raise ReplacementError(f"the changed bundle compresses to {smallest} bytes "
                                f"({self.describe()}), and there is room for {limit}")
+
+
+def stored_size(data: memoryview) -> int:
+    """The length of the bundle at the start of ``data``, without decompressing where it is stated.
+
+    Raises `BundleError`.
+    """
+    size = _Header.parse(data).size
+    return CompressedBundle.parse(data).size if size is None else size
 
 
 def compress(content: bytes, version: int, method: Method, level: int) -> bytes:
@@ -147,23 +175,28 @@ def _hash(content: bytes) -> int:
 
 def _inflate_zlib(stream: memoryview, expected: int) -> tuple[bytes, int]:
     inflater = zlib.decompressobj()
+    content = bytearray()
+    position = 0
     try:
-        # One byte more than expected shows an overlong stream without inflating all of it.
-        content = inflater.decompress(stream, expected + 1)
+        while not inflater.eof and position < len(stream):
+            # One byte more than expected shows an overlong stream without inflating all of it.
+            content += inflater.decompress(stream[position:position + _CHUNK],
+                                           expected + 1 - len(content))
+            position = min(position + _CHUNK, len(stream))
+            if len(content) > expected:
+                raise BundleError("a compressed offload bundle holds more than the "
+                                  f"{expected} bytes that its header states")
     except zlib.error as error:
         raise BundleError(f"a compressed offload bundle is damaged: {error}") from None
-    if len(content) > expected:
-        raise BundleError(f"a compressed offload bundle holds more than the {expected} bytes that "
-                          "its header states")
     if not inflater.eof:
         raise BundleError("a compressed offload bundle is truncated")
-    return content, len(stream) - len(inflater.unused_data)
+    return bytes(content), position - len(inflater.unused_data)
 
 
 def _inflate_zstd(stream: memoryview, expected: int) -> tuple[bytes, int]:
     try:
         stated = zstandard.frame_content_size(stream)
-        length = _frame_length(stream)
+        length = _frame_length(stream, expected)
         if stated not in (expected, -1):
             raise BundleError(f"a compressed offload bundle holds {stated} bytes, not the "
                               f"{expected} that its header states")
@@ -176,12 +209,17 @@ def _inflate_zstd(stream: memoryview, expected: int) -> tuple[bytes, int]:
         raise BundleError(f"a compressed offload bundle is damaged: {error}") from None
 
 
-def _frame_length(stream: memoryview) -> int:
+def _frame_length(stream: memoryview, expected: int) -> int:
     """The bytes of the Zstandard frame at the start (RFC 8878, section 3.1.1)."""
+    # Compressors make far larger blocks; a frame of empty ones would keep us busy.
+    blocks = expected // 64 + 1024
     parameters = zstandard.get_frame_parameters(stream)
     position = zstandard.frame_header_size(stream)
     last = False
     while not last:
+        if not blocks:
+            raise BundleError("a compressed offload bundle is damaged: too many blocks")
+        blocks -= 1
         header = stream[position:position + _ZSTD_BLOCK_HEADER]
         if len(header) < _ZSTD_BLOCK_HEADER:
             raise BundleError("a compressed offload bundle is truncated")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from asmevo.bundle.elf_sections import find_sections
 from asmevo.bundle.errors import BundleError, ReplacementError
-from asmevo.bundle.fat_bundle import FatBundle, is_bundle
+from asmevo.bundle.fat_bundle import is_bundle, stored_size
 
 SECTION = ".hip_fatbin"
 # Device code of Clang's new offload driver, in another format (LLVM's OffloadBinary).
@@ -103,7 +103,7 @@ def _places(data: memoryview, start: int, end: int) -> list[Place]:
                               "bundle nor padding")
         if len(found) == BUNDLE_LIMIT:
             raise BundleError(f"the file holds more than {BUNDLE_LIMIT} offload bundles")
-        size = FatBundle.parse(data[position:end]).size
+        size = stored_size(data[position:end])
         found.append((position, size))
         position += size
     stops = [offset for offset, _ in found[1:]] + [end]

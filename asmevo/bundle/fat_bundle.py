@@ -69,3 +69,10 @@ class FatBundle:
 def is_bundle(data: memoryview) -> bool:
     """Whether a bundle of either form starts here."""
     return any(data[:len(magic)] == magic for magic in MAGICS)
+
+
+def stored_size(data: memoryview) -> int:
+    """The length of the bundle of either form that starts here; raises `BundleError`."""
+    if data[:len(compressed.MAGIC)] == compressed.MAGIC:
+        return compressed.stored_size(data)
+    return OffloadBundle.parse(data).size

@@ -78,9 +78,10 @@ def opened(path: Path, parts: tuple[str, ...]) -> Container:
 class _Recent(threading.local):
     """The containers along the path that this thread read last."""
 
-    file: tuple[int, Path, int, int, int] | None = None
-    containers: list[Container] = []  # noqa: RUF012
-    parts: tuple[str, ...] = ()
+    def __init__(self) -> None:
+        self.file: tuple[int, Path, int, int, int] | None = None
+        self.containers: list[Container] = []
+        self.parts: tuple[str, ...] = ()
 
 
 _recent = _Recent()

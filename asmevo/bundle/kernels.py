@@ -6,7 +6,7 @@ from asmevo.bundle.elf_sections import find_sections
 from asmevo.bundle.errors import BundleError
 from asmevo.codeobject.elf import read_notes, read_target
 from asmevo.codeobject.errors import CodeObjectError
-from asmevo.codeobject.metadata import decode_metadata
+from asmevo.codeobject.metadata import NOTE_LIMIT, decode_metadata
 
 _SHT_NOTE = 7
 _NT_AMDGPU_METADATA = 32
@@ -18,7 +18,10 @@ def kernel_symbols(data: memoryview) -> tuple[str, ...]:
     Unlike `CodeObject.parse` this takes processors that AsmEvo cannot recover. Raises
     `BundleError` on a damaged object.
     """
-    for section in find_sections(data, types=(_SHT_NOTE,)):
+    sections = find_sections(data, types=(_SHT_NOTE,))
+    if sum(section.size for section in sections) > NOTE_LIMIT:
+        raise BundleError(f"the notes have more than {NOTE_LIMIT} bytes")
+    for section in sections:
         try:
             for owner, kind, note in read_notes(
                     bytes(data[section.offset:section.offset + section.size])):

@@ -9,9 +9,8 @@ from pathlib import Path
 from asmevo.bundle.container import SEPARATOR
 from asmevo.bundle.elf_sections import is_elf64
 from asmevo.bundle.errors import BundleError, ReplacementError
-from asmevo.bundle.find import opened
 from asmevo.bundle.kernels import kernel_symbols
-from asmevo.bundle.open import is_code_object, open_file, replace_member
+from asmevo.bundle.open import is_code_object, open_file, read_member, replace_member
 from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.source import InstalledFile
 from asmevo.durable import write_atomically
@@ -43,9 +42,8 @@ class Member:
 
     def read(self) -> bytes:
         """The code object. Raises `BundleError` when there is none of that name."""
-        parts = self._parts()
         try:
-            content = opened(self._file(), parts[:-1]).read(parts[-1])
+            content = read_member(open_file(self._file()), self._parts())
         except BundleError as error:
             raise BundleError(f"'{self.describe()}': {error}") from error
         if not is_code_object(content[:64]):

@@ -14,6 +14,8 @@ MAGIC = b"PK\x03\x04"
 FILE_LIMIT = 1 << 30
 DIRECTORY_LIMIT = 64 << 20
 NAME_LIMIT = 1024
+# The most that deflate can make of its input.
+RATIO_LIMIT = 1032
 
 _START = 64
 _END = struct.Struct("<4s4xHHIIH")
@@ -30,7 +32,7 @@ class Wheel:
     def __init__(self, file: BinaryIO) -> None:
         """Read the directory of ``file``, which stays in use. Raises `BundleError`."""
         try:
-            _check_directory(file)
+            size = _check_directory(file)
             self._archive = zipfile.ZipFile(file)
         except _DAMAGE as error:
             raise BundleError(f"the zip file is damaged: {_reason(error)}") from None
@@ -39,6 +41,10 @@ class Wheel:
             if not 0 < len(info.filename) <= NAME_LIMIT or not info.filename.isprintable():
                 raise BundleError("the zip file has a file with the malformed name "
                                   f"{info.filename[:80]!r}")
+        # Overlapping members, each of them small in the file, would keep us busy.
+        if sum(info.file_size for info in files) > RATIO_LIMIT * size:
+            raise BundleError(f"the zip file claims to hold more than {RATIO_LIMIT} times its own "
+                              "size")
         names = unique([quote(info.filename) for info in files])
         self._files = dict(zip(names, files, strict=True))
 
@@ -84,8 +90,11 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:160] or type(error).__name__
 
 
-def _check_directory(file: BinaryIO) -> None:
-    """Bound what `zipfile.ZipFile` will read: it trusts the size of the central directory."""
+def _check_directory(file: BinaryIO) -> int:
+    """Bound what `zipfile.ZipFile` will read: it trusts the size of the central directory.
+
+    Returns the size of the file.
+    """
     end = file.seek(0, 2)
     file.seek(max(0, end - _END.size - _COMMENT_LIMIT - _ZIP64_LOCATOR_SIZE))
     tail = file.read()
@@ -94,7 +103,8 @@ def _check_directory(file: BinaryIO) -> None:
         raise BundleError("the zip file is truncated: it has no directory")
     if tail[:position][-_ZIP64_LOCATOR_SIZE:].startswith(_ZIP64_MAGIC):
         raise BundleError("the zip file has a ZIP64 directory, which AsmEvo does not read")
-    size = _END.unpack_from(tail, position)[3]
-    if size > DIRECTORY_LIMIT:
-        raise BundleError(f"the zip file's directory has {size} bytes, more than "
+    directory = _END.unpack_from(tail, position)[3]
+    if directory > DIRECTORY_LIMIT:
+        raise BundleError(f"the zip file's directory has {directory} bytes, more than "
                           f"{DIRECTORY_LIMIT >> 20} MiB")
+    return end

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asmevo.bundle import compressed
-from asmevo.bundle.compressed import CompressedBundle, Method, compress
+from asmevo.bundle.compressed import CompressedBundle, Method, compress, stored_size
 from asmevo.bundle.errors import BundleError, ReplacementError
 
 
@@ -37,11 +37,12 @@ def test_reads_what_llvm_writes(llvm: Llvm, bundle: bytes, version: int, method:
     assert ours.describe() == f"CCOB v{version} {method.name.lower()}"
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize(("method", "level"), [
+    (Method.ZSTD, 3), (Method.ZSTD, 19), (Method.ZLIB, 6), (Method.ZLIB, 9)])
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_llvm_reads_what_we_write(llvm: Llvm, bundle: bytes, version: int,
-                                  method: Method) -> None:
-    data = compress(bundle, version, method, 6)
+def test_llvm_reads_what_we_write(llvm: Llvm, bundle: bytes, version: int, method: Method,
+                                  level: int) -> None:
+    data = compress(bundle, version, method, level)
     assert llvm.decompress(data) == bundle
     assert parse(data).content == bundle
 
@@ -57,6 +58,7 @@ def test_headers_equal_llvm(llvm: Llvm, bundle: bytes) -> None:
 def test_version_1_ends_with_its_stream(bundle: bytes, method: Method) -> None:
     data = compress(bundle, 1, method, 3)
     assert parse(data + b"CCOB and more").size == len(data)
+    assert stored_size(memoryview(data + b"CCOB and more")) == len(data)
 
 
 @given(st.binary(max_size=3000), st.sampled_from([1, 2, 3]), st.sampled_from(Method))
@@ -105,6 +107,7 @@ def v3(stream: bytes = STREAM, *, version: int = 3, method: int = 1, size: int |
     return struct.pack("<4sHHQQ", b"CCOB", version, method, size, expected) + digest + stream
 
 
+FRAME_START = STREAM[:zstandard.frame_header_size(STREAM)]
 RESERVED = bytearray(STREAM)
 RESERVED[zstandard.frame_header_size(STREAM)] |= 6
 HOSTILE = {
@@ -116,12 +119,14 @@ HOSTILE = {
     "method": (v3(method=2), "unknown method 2"),
     "size": (v3(size=1 << 63), "claims 9223372036854775808 bytes"),
     "size below the header": (v3(size=31), "claims 31 bytes"),
-    "expected": (v3(expected=1 << 62), "more than 512 MiB"),
+    "expected": (v3(expected=1 << 62), "more than .* 512 MiB"),
+    "ratio": (v3(expected=len(STREAM) * 4096 + 1), "more than 4096 times"),
+    "empty blocks": (v3(FRAME_START + bytes(3 * 1027)), "too many blocks"),
     "other expected": (v3(expected=161), "holds 160 bytes, not the 161"),
     "hash": (v3(digest=bytes(8)), "does not match its hash"),
     "behind": (v3(STREAM + b"\0"), "has 1 bytes behind"),
     "stream": (v3(STREAM[:-4]), "truncated"),
-    "no stream": (v3(b""), "damaged"),
+    "no stream": (v3(b"", expected=0), "damaged"),
     "reserved block": (v3(bytes(RESERVED)), "reserved block"),
     "not zstd": (v3(b"x" * 40), "damaged"),
     "zlib stream": (v3(zlib.compress(CONTENT)[:-5], method=0), "truncated"),

@@ -187,6 +187,9 @@ def test_hostile_zip_files(tmp_path: Path, gfx942: bytes, monkeypatch: pytest.Mo
     unnamed[end - 4 + 12] -= 4
     assert "malformed name ''" in reason(bytes(unnamed))
     assert "malformed name" in reason(good.replace(b"k.co", b"k\nco"))
+    huge = bytearray(good)
+    huge[directory + 24:directory + 28] = (1 << 30).to_bytes(4, "little")
+    assert "more than 1032 times" in reason(bytes(huge))
     assert "ZIP64" in reason(good[:end] + b"PK\6\7" + bytes(16) + good[end:])
 
 
