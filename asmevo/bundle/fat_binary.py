@@ -106,7 +106,7 @@ def _places(data: memoryview, start: int, end: int) -> list[Place]:
         size = stored_size(data[position:end])
         found.append((position, size))
         position += size
-    stops = [offset for offset, _ in found[1:]] + [end]
+    stops = [*(offset for offset, _ in found), end][1:]
     return [Place(offset, size, stop - offset)
             for (offset, size), stop in zip(found, stops, strict=True)]
 

@@ -223,6 +223,16 @@ def test_hostile_host_files(library: Path) -> None:
             open_container(memoryview(changed))
 
 
+def test_section_without_bundles(library: Path) -> None:
+    data = bytearray(library.read_bytes())
+    start, size = fatbin_extent(library)
+    header = fatbin_header(bytes(data), size)
+    data[start:start + size] = bytes(size)
+    assert of_host(bytes(data)).names == ()
+    struct.pack_into("<Q", data, header + 32, 0)
+    assert of_host(bytes(data)).names == ()
+
+
 def test_device_code_of_the_new_driver(library: Path) -> None:
     data = library.read_bytes()
     assert data.count(b"\0.hip_fatbin\0") == 1
