@@ -12,11 +12,14 @@ from asmevo.bundle.offload_bundle import BundleEntry, OffloadBundle
 
 MAGICS = (offload_bundle.MAGIC, compressed.MAGIC)
 
+_SHOWN = 32
+
 
 @dataclass(frozen=True, slots=True)
 class FatBundle:
     """A bundle whose members are named by target ID, or by entry ID where that is not unique."""
 
+    data: memoryview
     bundle: OffloadBundle
     compression: CompressedBundle | None
     names: tuple[str, ...]
@@ -24,7 +27,7 @@ class FatBundle:
     @classmethod
     def parse(cls, data: memoryview) -> FatBundle:
         """The bundle at the start of ``data``; raises `BundleError`."""
-        compression = None
+        compression, stored = None, data
         if data[:len(compressed.MAGIC)] == compressed.MAGIC:
             compression = CompressedBundle.parse(data)
             data = memoryview(compression.content)
@@ -32,7 +35,7 @@ class FatBundle:
         targets = Counter(e.target for e in bundle.entries)
         names = tuple(e.target if e.target and targets[e.target] == 1 else e.id
                       for e in bundle.entries)
-        return cls(bundle, compression, names)
+        return cls(stored, bundle, compression, names)
 
     @property
     def size(self) -> int:
@@ -42,11 +45,12 @@ class FatBundle:
     def entry(self, name: str) -> BundleEntry:
         """The entry of that member name, entry ID, or processor when only one entry has it."""
         entries = self.bundle.entries
-        found = [e for e, known in zip(entries, self.names, strict=True) if name in (known, e.id)]
+        found = [e for e, own in zip(entries, self.names, strict=True) if name in (own, e.id)]
         found = found or [e for e in entries if name and e.target.split(":")[0] == name]
         if len(found) != 1:
+            known = [*self.names[:_SHOWN], "..."] if len(self.names) > _SHOWN else self.names
             raise BundleError(f"the bundle has {len(found) or 'no'} entries '{name}'; its "
-                              f"entries: {', '.join(self.names) or 'none'}")
+                              f"entries: {', '.join(known) or 'none'}")
         return found[0]
 
     def start(self, name: str) -> bytes:
@@ -61,6 +65,9 @@ class FatBundle:
 
     def replaced(self, name: str, content: bytes, limit: int | None) -> bytes:
         entry = self.entry(name)
+        if self.bundle.content(entry) == content:
+            # Another compressor than the original's would write other bytes.
+            return bytes(self.data[:self.size])
         if self.compression is None:
             return self.bundle.replaced(entry, content, limit)
         return self.compression.recompressed(self.bundle.replaced(entry, content, None), limit)
