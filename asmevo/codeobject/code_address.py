@@ -87,9 +87,7 @@ def _additions(code: bytes, listing: Sequence[Row], index: int) -> tuple[int, in
             if add[4] in ("0", "-1"):
                 return low, -1, _signed((0xFFFFFFFF if add[4] == "-1" else 0) << 32 | value)
             return None
-        elif re.match(r"s_c?branch|s_setpc|s_swappc|s_call|s_endpgm", text):
-            return None
-        elif _writes(text, int(match[2] or -1), int(match[3] or -1)):
+        elif re.match(r"s_c?branch|s_setpc|s_swappc|s_call|s_endpgm", text) or _writes(text, int(match[2] or -1), int(match[3] or -1)):
             return None
     return None
 

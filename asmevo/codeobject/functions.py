@@ -57,8 +57,8 @@ def functions(code_object: CodeObject) -> tuple[Function, ...]:
         own = [kernels[s.name] for s in named if s.name in kernels]
         if len(own) > 1:
             raise CodeObjectError(f"kernels '{own[0].symbol}' and '{own[1].symbol}' share their code")
-        symbol = own[0].symbol if own else named[0].name
-        found.append(Function(symbol, start, stop - start, tuple(named), own[0] if own else None))
+        name = own[0].symbol if own else named[0].name
+        found.append(Function(name, start, stop - start, tuple(named), own[0] if own else None))
     return tuple(found)
 
 

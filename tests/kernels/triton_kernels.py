@@ -82,7 +82,7 @@ def gemm(a, b, c, m, n, k, sa, sb, sc, M: tl.constexpr, N: tl.constexpr, K: tl.c
     pa = a + rows[:, None] * sa + inner[None, :]
     pb = b + inner[:, None] * sb + cols[None, :]
     acc = tl.zeros([M, N], tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
-    for step in range(0, tl.cdiv(k, K)):
+    for step in range(tl.cdiv(k, K)):
         left = k - step * K
         acc = tl.dot(tl.load(pa, inner[None, :] < left, other=0),
                      tl.load(pb, inner[:, None] < left, other=0), acc, out_dtype=acc.dtype)
