@@ -1,4 +1,4 @@
-"""Objects of several functions with data and relocations: round trip, and edits that move things."""
+"""Objects of several functions with data and relocations: round trip, edits that move things."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_addresses_are_symbolic_as_the_compiler_wrote_them(compile_hip: Compile)
     references = re.findall(r"([\w.]+)@(\w+@\w+)\+4\+\(\.-\.L_pc_[0-9a-f]+\)", text)
     # In order of the code, as clang's own output has them.
     assert [name for name, kind in references if kind.endswith("@lo")] == [
-        "initialised", "_ZL5twicei", "_ZL5table", "_Z8externalfi", "zeroed", "_ZL6thricei", "pointer",
-        "preemptible", "dispatch",
+        "initialised", "_ZL5twicei", "_ZL5table", "_Z8externalfi", "zeroed", "_ZL6thricei",
+        "pointer", "preemptible", "dispatch",
         # The second and third element of the table.
         "_Z8externalfi", ".L.rodata_0184", "_Z8externalfi", ".L.rodata_0188"]
     assert [kind for name, kind in references if name == "preemptible"] == [
@@ -150,7 +150,8 @@ class Resolved:
     @staticmethod
     def _plain(row: tuple[int, int, str]) -> str:
         """An instruction without what an edit elsewhere changes in it."""
-        if branch_target(row[0], row[2]) is not None or (row[1] == 8 and row[2].startswith("s_add")):
+        addition = row[1] == 8 and row[2].startswith("s_add")
+        if addition or branch_target(row[0], row[2]) is not None:
             return row[2].split()[0]
         return row[2]
 
@@ -174,14 +175,14 @@ def test_insertion_keeps_every_address(compile_hip: Compile, toolchain: Toolchai
     original = compile_hip(*variant)
     assembly = recover(original)
     symbol, position = data.draw(st.sampled_from(positions(assembly)))
-    # An insertion right behind a branch target may be what the target leads to; compare before it.
-    rebuilt = CodeObject.parse(
-        build(original, edited(assembly, symbol, position, data.draw(st.integers(1, 9))), toolchain))
+    changed = edited(assembly, symbol, position, data.draw(st.integers(1, 9)))
+    rebuilt = CodeObject.parse(build(original, changed, toolchain))
     before, after = Resolved(original), Resolved(rebuilt)
     assert after.data == before.data
     assert len(after.code) == len(before.code)
     for old, new in zip(before.code, after.code, strict=True):
         assert new[:2] == old[:2]
+        # What is inserted in front of a target is what the target leads to.
         assert new[2] == old[2] or "s_nop 11" in new[2]
     for kernel in rebuilt.kernels:
         assert kernel.entry % 256 == 0

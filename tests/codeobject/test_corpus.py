@@ -13,13 +13,13 @@ import pytest
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.roundtrip import round_trip
-from asmevo.codeobject.source import InstalledFile
+from asmevo.codeobject.source import LocalFile
 from asmevo.codeobject.toolchain import ZigToolchain
 from asmevo.errors import AsmEvoError
 
-DISTRIBUTION = "amd-aiter"
+WHEEL = importlib.metadata.distribution("amd-aiter")
 PATHS = sorted(
-    str(file) for file in importlib.metadata.distribution(DISTRIBUTION).files or ()
+    str(file) for file in WHEEL.files or ()
     if PurePosixPath(file).is_relative_to("aiter_meta/hsa") and file.suffix == ".co"
 )
 # Sorted by name, neighbours are alike; every 100th covers all folders.
@@ -29,7 +29,7 @@ SAMPLE = PATHS[::100]
 def outcome(path: str) -> tuple[str, str, int, int]:
     """Path, what is wrong (empty for nothing), instructions kept as data and annotated ones."""
     try:
-        code_object = CodeObject.parse(InstalledFile(DISTRIBUTION, path).read())
+        code_object = CodeObject.parse(LocalFile(str(WHEEL.locate_file(path))).read())
         report = round_trip(code_object, ZigToolchain())
     except AsmEvoError as error:
         return path, str(error), 0, 0
@@ -45,7 +45,8 @@ def test_a_sample_is_identical() -> None:
 
 def test_text_of_annotated_instructions_stays() -> None:
     path = next(p for p in PATHS if "gfx950/f4gemm/" in p)
-    report = round_trip(CodeObject.parse(InstalledFile(DISTRIBUTION, path).read()), ZigToolchain())
+    report = round_trip(CodeObject.parse(LocalFile(str(WHEEL.locate_file(path))).read()),
+                        ZigToolchain())
     assert report.identical
     assert report.annotation_count > 0
     lines = [line for line in report.assembly.text().splitlines() if "// enc:" in line]

@@ -57,7 +57,8 @@ def test_other_comments_are_comments(comment: str) -> None:
 
 
 def test_mask_beyond_the_code_is_refused(layer_norm: CodeObject, toolchain: Toolchain) -> None:
-    text = recover(layer_norm).text().replace("\ts_endpgm\n", "\ts_endpgm // enc: |0x1" + "0" * 16 + "\n")
+    mask = f" // enc: |0x1{'0' * 16}"
+    text = recover(layer_norm).text().replace("\ts_endpgm\n", f"\ts_endpgm{mask}\n")
     with pytest.raises(ToolchainError, match="outside the code"):
         build_text(layer_norm, text, toolchain)
     with pytest.raises(ToolchainError, match="lacks the positions"):
