@@ -77,7 +77,8 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
         first_difference=difference,
         section=None if difference is None else _place(code_object, difference),
         instruction_count=len(lines),
-        fallback_count=sum(line.text.startswith(".") for line in lines),
+        fallback_count=sum(line.text.startswith(".") and not line.padding
+                           for line in lines),
         annotation_count=sum(line.encoding != UNCHANGED for line in lines),
         seconds=time.perf_counter() - started,
         versions=versions,
@@ -107,8 +108,8 @@ def _rejected(code_object: CodeObject, assembly: Assembly, error: AssemblerError
 def _not_reencoded(code_object: CodeObject, data: bytes) -> Fallbacks:
     """The instructions whose bytes differ, when every function has as many as before.
 
-    Branches are left out: theirs differ when an instruction between them and their target does. What
-    decodes to the same text as before differs only in bits that LLVM ignores.
+    Branches are left out: theirs differ when an instruction between them and their target does.
+    What decodes to the same text as before differs only in bits that LLVM ignores.
     """
     try:
         rebuilt = CodeObject.parse(data)
