@@ -1,4 +1,4 @@
-"""Filler follows an edit: as a directive in the text, and left out when instructions are counted."""
+"""Filler follows an edit: a directive in the text, left out when instructions are counted."""
 
 from __future__ import annotations
 
