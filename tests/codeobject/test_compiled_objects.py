@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 
@@ -13,11 +14,13 @@ from asmevo.codeobject.assembly import Assembly, Edit, KernelBody
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target, program
+from asmevo.codeobject.eh_frame import frame_pointers
 from asmevo.codeobject.functions import functions, listing
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.relocation import relocations
 from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.toolchain import Toolchain
+from asmevo.errors import AsmEvoError
 
 Compile = Callable[..., CodeObject]
 
@@ -212,3 +215,27 @@ def test_growing_data_keeps_every_address(compile_hip: Compile, toolchain: Toolc
     rebuilt = CodeObject.parse(build(original, changed, toolchain))
     assert Resolved(rebuilt).code == Resolved(original).code
     assert Resolved(rebuilt).data == Resolved(original).data
+
+
+def test_frame_description_follows_its_function(compile_hip: Compile, toolchain: Toolchain) -> None:
+    original = compile_hip("written.s")
+    assert "\t.long alias-.\n" in recover(original).text()
+    changed = edited(recover(original), "kernel", 0, 40)
+    rebuilt = CodeObject.parse(build(original, changed, toolchain))
+    (pointer,) = frame_pointers(rebuilt)
+    assert pointer.target == next(s.value for s in rebuilt.symbols if s.name == "callee")
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.lists(st.tuples(st.integers(0, 1 << 14), st.integers(0, 255)), min_size=1,
+                        max_size=6))
+@pytest.mark.parametrize("file", ["multi.hip", "written.s"])
+def test_damaged_object_is_refused_or_survives(compile_hip: Compile, toolchain: Toolchain,
+                                               file: str, changes: list[tuple[int, int]]) -> None:
+    """Sections, symbols, relocations and frames are read from bytes that nobody vouches for."""
+    data = bytearray(compile_hip(file).data)
+    for position, value in changes:
+        data[position % len(data)] = value
+    with contextlib.suppress(AsmEvoError):
+        report = round_trip(CodeObject.parse(bytes(data)), toolchain)
+        assert report.identical == (report.first_difference is None)

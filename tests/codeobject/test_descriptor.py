@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.descriptor import KernelDescriptor
-from asmevo.codeobject.descriptor_fields import BY_NAME, FIELDS, Field, Word
+from asmevo.codeobject.descriptor_fields import BY_NAME, FIELDS, Field, Word, directives_of
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
@@ -21,16 +21,18 @@ WIDTHS = {Word.RSRC1: 32, Word.RSRC2: 32, Word.RSRC3: 32, Word.PROPERTIES: 16, W
 USER_SGPRS = {
     "enable_sgpr_dispatch_ptr": 2, "enable_sgpr_queue_ptr": 2, "enable_sgpr_kernarg_segment_ptr": 2,
     "enable_sgpr_dispatch_id": 2, "enable_sgpr_private_segment_size": 1,
+    "enable_sgpr_private_segment_buffer": 4, "enable_sgpr_flat_scratch_init": 2,
 }
 
 
-def assembled(descriptors: list[KernelDescriptor], toolchain: Toolchain) -> list[bytes]:
+def assembled(descriptors: list[KernelDescriptor], toolchain: Toolchain,
+              isa: str = "gfx942") -> list[bytes]:
     """The descriptors that LLVM writes for the directives, in order."""
-    text = ['.amdgcn_target "amdgcn-amd-amdhsa--gfx942"', ".amdhsa_code_object_version 5"]
+    text = [f'.amdgcn_target "amdgcn-amd-amdhsa--{isa}"', ".amdhsa_code_object_version 5"]
     for index, descriptor in enumerate(descriptors):
         text += [".text", f"k{index}:", "s_endpgm", ".rodata", f".amdhsa_kernel k{index}",
-                 *descriptor.directives(), ".end_amdhsa_kernel"]
-    data = toolchain.assemble("\n".join(text) + "\n", Target("gfx942"))
+                 *descriptor.directives(isa), ".end_amdhsa_kernel"]
+    data = toolchain.assemble("\n".join(text) + "\n", Target(isa))
     section = ELFFile(io.BytesIO(data)).get_section_by_name(".rodata")
     assert section is not None
     content = section.data()
@@ -44,9 +46,11 @@ def descriptor(words: Mapping[Word, int], group: int = 0, private: int = 0,
 
 
 @st.composite
-def descriptors(draw: st.DrawFn) -> KernelDescriptor:
-    """Any descriptor that gfx942 defines."""
-    values = {f.name: 0 if f.reserved else draw(st.integers(0, (1 << f.width) - 1)) for f in FIELDS}
+def descriptors(draw: st.DrawFn, isa: str = "gfx942") -> KernelDescriptor:
+    """Any descriptor that a processor defines."""
+    own = directives_of(isa)
+    values = {f.name: 0 if f.reserved and f.name not in own
+              else draw(st.integers(0, (1 << f.width) - 1)) for f in FIELDS}
     vgprs = values["granulated_workitem_vgpr_count"]
     values["accum_offset"] = draw(st.integers(0, min(63, vgprs * 2 + 1)))
     values["granulated_wavefront_sgpr_count"] = draw(st.integers(0, 13))
@@ -68,13 +72,15 @@ def descriptors(draw: st.DrawFn) -> KernelDescriptor:
     return descriptor(words, draw(size), draw(size), kernarg)
 
 
-@given(st.lists(descriptors(), min_size=1, max_size=12))
-@settings(max_examples=40, deadline=None)
-def test_directives_reproduce_the_bytes(toolchain: Toolchain,
-                                        batch: list[KernelDescriptor]) -> None:
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("isa", ["gfx90a", "gfx942", "gfx950"])
+def test_directives_reproduce_the_bytes(toolchain: Toolchain, isa: str,
+                                        data: st.DataObject) -> None:
+    batch = data.draw(st.lists(descriptors(isa), min_size=1, max_size=12))
     expected = [d.pack() for d in batch]
     # The entry offset is a relocation of the assembler's output, so it is 0 in both.
-    assert assembled(batch, toolchain) == expected
+    assert assembled(batch, toolchain, isa) == expected
 
 
 @given(st.binary(min_size=64, max_size=64))
