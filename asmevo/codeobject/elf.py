@@ -74,7 +74,8 @@ class Symbol:
     """One entry of ``.symtab``; ``section`` is a name, ``UND``, ``ABS`` or ``COMMON``.
 
     ``type``, ``binding`` and ``visibility`` are the ELF names without their ``STT_``, ``STB_`` and
-    ``STV_`` prefix (``FUNC``, ``LOCAL``, ``PROTECTED``).
+    ``STV_`` prefix (``FUNC``, ``LOCAL``, ``PROTECTED``). ``name_offset`` is the name's place in the
+    string table, which tells in what order a linker took the symbols up.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Symbol:
     binding: str
     visibility: str
     section: str
+    name_offset: int = 0
 
 
 def read_target(data: bytes) -> tuple[Target, int]:
@@ -185,7 +187,7 @@ def _symbols(data: bytes, table: Section, sections: list[Section]) -> list[Symbo
             _name(names, name), value, size,
             _SYMBOL_TYPES.get(info & 0xF, hex(info & 0xF)),
             _BINDINGS.get(info >> 4, hex(info >> 4)),
-            _VISIBILITIES.get(other & 3, ""), section,
+            _VISIBILITIES.get(other & 3, ""), section, name,
         ))
     return symbols
 

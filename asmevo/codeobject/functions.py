@@ -52,6 +52,8 @@ def functions(code_object: CodeObject) -> tuple[Function, ...]:
     found: list[Function] = []
     for start, stop in zip(bounds, [*bounds[1:], text.size], strict=True):
         named = starts[start]
+        if long := [s.name for s in named if s.size > stop - start]:
+            raise CodeObjectError(f"the function '{long[0]}' does not end where the next starts")
         own = [kernels[s.name] for s in named if s.name in kernels]
         if len(own) > 1:
             raise CodeObjectError(f"kernels '{own[0].symbol}' and '{own[1].symbol}' share their code")

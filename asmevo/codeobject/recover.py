@@ -156,8 +156,6 @@ def _opened(code_object: CodeObject, function: Function) -> str:
 def _sizes(function: Function) -> Iterator[str]:
     """`.size` directives; a function that ends before the next one starts has a label there."""
     for symbol in function.symbols:
-        if symbol.size > function.size:
-            raise CodeObjectError(f"the function '{symbol.name}' does not end where the next starts")
         if symbol.size:
             end = "." if symbol.size == function.size else _end_label(function, symbol.size)
             yield f"\t.size {symbol.name}, {end}-{symbol.name}\n"

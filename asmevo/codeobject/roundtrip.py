@@ -77,7 +77,8 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
         first_difference=difference,
         section=None if difference is None else _place(code_object, difference),
         instruction_count=len(lines),
-        fallback_count=sum(line.text.startswith(".") for line in lines),
+        fallback_count=sum(line.text.startswith(".") and not line.padding
+                           for line in lines),
         annotation_count=sum(line.encoding != UNCHANGED for line in lines),
         seconds=time.perf_counter() - started,
         versions=versions,

@@ -21,7 +21,7 @@ _DYNAMIC = ("_DYNAMIC", "NOTYPE", "LOCAL", "HIDDEN", ".dynamic")
 def own_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
     """The symbols that the text has to declare, in order, after checking that it can.
 
-    Raises `CodeObjectError` naming the first that is of an unknown kind.
+    Hidden symbols are local in the linked object, but had their place among the global ones. Raises `CodeObjectError` naming the first that is of an unknown kind.
     """
     places = {s.name for s in code_object.sections}
     found: list[Symbol] = []
@@ -38,7 +38,7 @@ def own_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
             raise CodeObjectError(f"recovery does not handle two symbols named '{symbol.name}'")
         names.add(symbol.name)
         found.append(symbol)
-    return tuple(found)
+    return tuple(sorted(found, key=lambda s: s.name_offset))
 
 
 def declarations(code_object: CodeObject) -> Iterator[str]:

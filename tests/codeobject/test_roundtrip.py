@@ -151,9 +151,16 @@ def with_bits(code_object: CodeObject, changes: Mapping[int, int]) -> CodeObject
     return CodeObject.parse(bytes(data))
 
 
+def test_bits_that_llvm_ignores_are_kept_beside_the_text(layer_norm: CodeObject,
+                                                         toolchain: Toolchain) -> None:
+    """Bit 13 of s_load_dwordx2, which LLVM decodes and does not write back."""
+    report = round_trip(with_bits(layer_norm, {9: 0x20}), toolchain)
+    assert report.identical
+    assert (report.annotation_count, report.fallback_count) == (1, 0)
+    assert "\ts_load_dwordx2 s[12:13], s[0:1], 0x0 // enc: |0x2000\n" in report.assembly.text()
+
+
 @pytest.mark.parametrize(("changes", "fallbacks", "shown"), [
-    # A don't-care bit of s_load_dwordx2, which LLVM decodes and does not write back.
-    ({9: 0x20}, 1, ".long 0xc0062300, 0x00000000 // s_load_dwordx2 s[12:13], s[0:1], 0x0"),
     # s_and_b64 with a misaligned operand: decoded with a remark.
     ({2: 0x80}, 1, ".long 0x8681ff01"),
     # A destination that the assembler rejects: v_cvt_f64_f32 into an odd register pair.
@@ -181,25 +188,32 @@ def test_unhandled_constructs_are_named(layer_norm: CodeObject) -> None:
         with pytest.raises(CodeObjectError, match=message):
             recover(replace(code_object, sha256=message))
 
-    refused(read("fmoe_int8_g1u1_smf_subGU_256.co"), "the section '.debug_info'")
-    refused(replace(layer_norm, target=Target("gfx90a")), "does not handle gfx90a")
-    refused(replace(layer_norm, kernels=(kernel, kernel)), "not of 2")
-    refused(replace(layer_norm, kernels=()), "not of 0")
-    refused(replace(layer_norm, kernels=(replace(kernel, entry=256),)), "code outside the kernel")
-    refused(replace(layer_norm, symbols=(*layer_norm.symbols, replace(symbol, section="ABS"))),
-            "the symbol 'label_01B3'")
-    refused(replace(layer_norm, symbols=(*layer_norm.symbols, replace(symbol, name="a\nb"))),
-            "symbol name")
-    refused(replace(layer_norm, symbols=(*layer_norm.symbols,
-                                         replace(symbol, value=symbol.value + 1))),
-            "lies inside an instruction")
+    def added(**changes: object) -> CodeObject:
+        return replace(layer_norm, symbols=(*layer_norm.symbols, replace(symbol, **changes)))
+
+    refused(replace(layer_norm, target=Target("gfx908")), "does not handle gfx908")
+    refused(replace(layer_norm, kernels=()), "no kernels")
+    refused(added(), "two symbols named 'label_01B3'")
+    refused(added(type="TLS"), "the symbol 'label_01B3'")
+    refused(added(section="COMMON"), "the symbol 'label_01B3'")
+    refused(added(name="a\nb"), "symbol name")
+    refused(added(name="x", value=symbol.value + 1), "x lies inside an instruction")
+    refused(added(name="x", type="FUNC", size=1 << 20), "does not end where the next starts")
+    functions = [s for s in layer_norm.symbols if s.type == "FUNC"]
+    refused(replace(layer_norm, symbols=tuple(
+        replace(s, value=s.value + 256) if s in functions else s for s in layer_norm.symbols)),
+        "code in front of the first function")
+    refused(replace(layer_norm, symbols=tuple(s for s in layer_norm.symbols
+                                              if s not in functions)), "no function")
     preload = replace(kernel.descriptor, kernarg_preload=2)
     refused(replace(layer_norm, kernels=(replace(kernel, descriptor=preload),)), "preloading")
+    sections = tuple(replace(s, type="SHT_RELR") if s.name == ".rodata" else s
+                     for s in layer_norm.sections)
+    refused(replace(layer_norm, sections=sections), "the section '.rodata'")
 
 
 @pytest.mark.parametrize(("word", "message"), [
-    (0xBE821C00, "s_getpc_b64"), (0xBE801D02, "s_setpc_b64"), (0xBE841E02, "s_swappc_b64"),
-    (0xBF827FFF, "leaves the kernel"),
+    (0xBE821C00, "s_getpc_b64"), (0xBE801F00, "s_rfe_b64"), (0xBF827FFF, "leaves the code"),
 ])
 def test_code_addresses_and_stray_branches_are_named(layer_norm: CodeObject, word: int,
                                                      message: str) -> None:

@@ -18,13 +18,16 @@ typedef int (*function)(int);
 DEVICE function dispatch[2] = {twice, thrice};
 DEVICE int *pointer = zeroed + 3;
 
+// May be replaced by the loader, hence reached through the global offset table.
+__attribute__((visibility("default"))) DEVICE int preemptible = 5;
+
 DEVICE NOINLINE float external(float x, int i) { return x * table[i & 7]; }
 
 GLOBAL void first(float *out, const float *in) { out[LANE] = external(in[LANE], LANE); }
 
 GLOBAL void second(int *out, int n) {
   int i = LANE;
-  if (i < n) out[i] = thrice(out[i]) + *pointer;
+  if (i < n) out[i] = thrice(out[i]) + *pointer + preemptible;
   else zeroed[i & 15] = i;
 }
 
@@ -40,3 +43,10 @@ GLOBAL void fourth(int *out) {
   for (int i = 0; i < 32; i++) stack[(i * 7 + out[i]) & 31] = i;
   out[LANE] = stack[out[LANE] & 31];
 }
+
+// Weak, and in a section of its own that the linker merges.
+template <int N> __attribute__((global)) void weak(float *out) {
+  out[LANE] = external(out[LANE + N], N) + (table + N)[LANE & 3];
+}
+template __attribute__((global)) void weak<1>(float *);
+template __attribute__((global)) void weak<2>(float *);
