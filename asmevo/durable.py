@@ -7,8 +7,11 @@ import secrets
 from pathlib import Path
 
 
-def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
+                     mode: int | None = None) -> None:
     """Make ``path`` hold ``data``, or leave it as it was; durable when this returns.
+
+    ``mode`` are the file's permission bits; by default the process's usual ones.
 
     Raises `OSError`; in particular `FileExistsError` if ``path`` exists and not ``overwrite``.
     """
@@ -16,6 +19,8 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True) -> None
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         try:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view):]

@@ -47,8 +47,10 @@ def test_every_option_makes_its_component(group: str, option: str, tmp_path: Pat
     if (group, option) == ("toolchain", "rocm"):
         pytest.skip("needs /opt/rocm, which is looked for when the toolchain is made")
     overrides = [f"{group}={option}", f"registry.path={tmp_path}"]
-    if (group, option) == ("kernel", "file"):
+    if (group, option) in (("kernel", "file"), ("kernel", "member")):
         overrides.append("kernel.source.path=some.co")
+    if (group, option) == ("kernel", "member"):
+        overrides.append("kernel.source.member='hip_fatbin[0]!gfx942'")
     session = Session(composed(*overrides), tmp_path)
     attribute = {"profile": "windows"}.get(group, group)
     assert getattr(session, attribute) is not None

@@ -6,6 +6,7 @@ import importlib.metadata
 import os
 import stat
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
@@ -33,7 +34,7 @@ class LocalFile:
     path: str
 
     def read(self) -> bytes:
-        return _read(Path(self.path).expanduser())
+        return read_file(Path(self.path).expanduser())
 
     def describe(self) -> str:
         return str(self.path)
@@ -52,6 +53,10 @@ class InstalledFile:
     extra: str = "kernels"
 
     def read(self) -> bytes:
+        return read_file(self.locate())
+
+    def locate(self) -> Path:
+        """Where the file is. Raises `SourceError` when it is not installed."""
         try:
             distribution = importlib.metadata.distribution(self.distribution)
         except importlib.metadata.PackageNotFoundError:
@@ -62,7 +67,7 @@ class InstalledFile:
         wanted = PurePosixPath(self.path)
         for file in distribution.files or ():
             if PurePosixPath(file) == wanted:
-                return _read(Path(str(distribution.locate_file(file))))
+                return Path(str(distribution.locate_file(file)))
         raise SourceError(f"the installed package '{self.distribution}' {distribution.version} has "
                           f"no file '{self.path}'")
 
@@ -70,21 +75,37 @@ class InstalledFile:
         return f"{self.distribution}:{self.path}"
 
 
-def _read(path: Path) -> bytes:
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file for reading; raises `SourceError` for anything else."""
     # O_NONBLOCK: opening a FIFO must not wait for a writer.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-                raise SourceError(f"'{path}' is {kind}")
-            data = file.read(SIZE_LIMIT + 1)
     except ValueError:
         raise SourceError(f"{str(path)!r} is not a file name") from None
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise SourceError(f"cannot read '{path}': {reason}") from None
-    if len(data) > SIZE_LIMIT:
-        raise SourceError(f"'{path}' is larger than {SIZE_LIMIT >> 20} MiB")
+        raise _unreadable(path, error) from None
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise SourceError(f"'{path}' is {kind}")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_file(path: Path, limit: int | None = None) -> bytes:
+    """The bytes of a regular file of at most ``limit`` bytes (`SIZE_LIMIT`); raises `SourceError`.
+    """
+    limit = SIZE_LIMIT if limit is None else limit
+    with open_regular(path) as file:
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+    if len(data) > limit:
+        raise SourceError(f"'{path}' is larger than {limit >> 20} MiB")
     return data
+
+
+def _unreadable(path: Path, error: OSError) -> SourceError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return SourceError(f"cannot read '{path}': {reason}")

@@ -1,0 +1,1 @@
+"""Files that carry code objects: offload bundles, host libraries, archives, wheels."""
