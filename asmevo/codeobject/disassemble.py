@@ -88,4 +88,19 @@ def program(code_object: CodeObject, symbol: str | None = None) -> Program:
     """Decode a kernel; raises `CodeObjectError` for an unknown one, and what `Program` raises."""
     kernel = code_object.kernel(symbol)
     listing = rows(code_object.code(kernel), code_object.target)
-    return Program.from_disassembly(listing, labels(code_object, kernel, listing))
+    return Program.from_disassembly(listing, labels(code_object, kernel, listing),
+                                    isa=code_object.target.isa)
+
+
+def whole_program(code_object: CodeObject, symbol: str | None = None) -> Program:
+    """Decode a kernel and all other code of its object, so that its calls can be followed.
+
+    Raises what `program` does.
+    """
+    kernel = code_object.kernel(symbol)
+    text = code_object.section(".text")
+    listing = [(offset - kernel.entry, size, line) for offset, size, line
+               in rows(code_object.section_data(text), code_object.target)]
+    functions = {s.value - text.address - kernel.entry: s.name for s in code_object.symbols
+                 if s.type == "FUNC" and s.section == ".text"}
+    return Program.from_disassembly(listing, functions, isa=code_object.target.isa)

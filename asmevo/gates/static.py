@@ -79,7 +79,7 @@ class StaticGate:
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)
         for op, count in Counter(i.op for i in candidate.instructions).items():
-            if op in COUNTED_OPS and count > known[op]:
+            if (op in COUNTED_OPS or op.startswith(".long")) and count > known[op]:
                 yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
             elif op not in known and op not in self._allowed:
                 yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import effects
 from asmevo.isa.program import Program
-from asmevo.isa.registers import EXEC_MASK, MODE_MASK, REGISTER_COUNT
+from asmevo.isa.registers import EVERYTHING, EXEC_MASK, MODE_MASK
 from asmevo.isa.violation import Violation
 
 ENTRY = -1
@@ -77,7 +77,7 @@ def reaching_definitions(program: Program, index: int, registers: int, *,
     arrived: dict[int, int] = {}
 
     def before(here: int, wanted: int) -> list[tuple[int, int]]:
-        if here == 0:
+        if here == program.entry:
             found.add(ENTRY)
         return [(previous, wanted) for previous in cfg.previous_indices(here)
                 if cfg.reachable(previous)]
@@ -102,27 +102,29 @@ def defined_before_use(program: Program, entry_defined: int) -> tuple[Violation,
 
     ``entry_defined`` are the registers the launch initialises; EXEC and MODE always are. A write
     under a partial EXEC counts as a definition, and operands moved by VGPR indexing are not looked
-    at: the emulator's definedness bits decide those. Each violation has kind ``undefined-read`` and
+    at: the emulator's definedness bits decide those. Unknown code counts as reading every register
+    and writing none. Each violation has kind ``undefined-read`` and
     producer :data:`ENTRY`. Raises ControlFlowError.
     """
     cfg = Cfg.of(program)
-    everything = (1 << REGISTER_COUNT) - 1
-    defined_out = dict.fromkeys(cfg.order, everything)
-    defined_in = dict.fromkeys(cfg.order, everything)
+    defined_out = dict.fromkeys(cfg.order, EVERYTHING)
+    defined_in = dict.fromkeys(cfg.order, EVERYTHING)
     written: dict[int, int] = {}
     for number in cfg.order:
         block = cfg.blocks[number]
         total = 0
-        for instruction in program.instructions[block.start:block.end]:
-            total |= instruction.writes
+        for index in range(block.start, block.end):
+            total |= 0 if index in cfg.unknown else program.instructions[index].writes
         written[number] = total
     changed = True
     while changed:
         changed = False
         for number in cfg.order:
-            defined = entry_defined | EXEC_MASK | MODE_MASK if number == 0 else everything
+            defined = EVERYTHING
+            if number == cfg.entry:
+                defined = entry_defined | EXEC_MASK | MODE_MASK
             for previous in cfg.blocks[number].predecessors:
-                defined &= defined_out.get(previous, everything)
+                defined &= defined_out.get(previous, EVERYTHING)
             defined_in[number] = defined
             if defined_out[number] != defined | written[number]:
                 defined_out[number] = defined | written[number]
@@ -132,9 +134,11 @@ def defined_before_use(program: Program, entry_defined: int) -> tuple[Violation,
         defined = defined_in[number]
         for index in range(cfg.blocks[number].start, cfg.blocks[number].end):
             instruction = program.instructions[index]
-            undefined = instruction.reads & ~defined
+            unknown = index in cfg.unknown
+            undefined = (EVERYTHING if unknown else instruction.reads) & ~defined
             if undefined:
                 violations.append(Violation(
                     "undefined-read", ENTRY, index, "", instruction.text, undefined, 0, 0))
-            defined |= instruction.writes
+            if not unknown:
+                defined |= instruction.writes
     return tuple(violations)

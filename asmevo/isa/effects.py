@@ -3,6 +3,9 @@
 Three pieces of machine state change the meaning of a vector instruction and are set elsewhere:
 EXEC (lanes that are off keep their destination), VSKIP (vector instructions are skipped) and VGPR
 indexing (operands move by M0). A forward analysis over all paths bounds them at each instruction.
+
+Unknown code (:attr:`asmevo.isa.cfg.Cfg.unknown`) may read and write every register, certainly
+overwrites none, and leaves all of this state in doubt.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from asmevo.isa.registers import (
     AGPR0,
     ALL_AGPR_MASK,
     ALL_VGPR_MASK,
+    EVERYTHING,
     EXEC_HI,
     EXEC_LO,
     EXEC_MASK,
@@ -52,6 +56,7 @@ class State(IntFlag):
 _PARTIAL = State.EXEC_LO_PARTIAL | State.EXEC_HI_PARTIAL
 _INDEX_SOURCES = State.INDEX_SRC0 | State.INDEX_SRC1 | State.INDEX_SRC2
 _INDEX_MODES = _INDEX_SOURCES | State.INDEX_DST
+_IN_DOUBT = _PARTIAL | State.VSKIP | State.INDEXING | _INDEX_MODES
 _FIRST_MODE_BIT = 16
 
 
@@ -64,22 +69,27 @@ class Effects:
     kills: int
 
 
+_UNKNOWN = Effects(reads=EVERYTHING, writes=EVERYTHING, kills=0)
+
+
 def machine_states(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tuple[State, ...]:
     """The state that may hold before each instruction; unreachable ones get ``State(0)``.
 
     ``full_exec`` says that all 64 lanes are on at entry, which the hardware grants when the
     workgroup size is a multiple of 64.
     """
-    entry: dict[int, State] = {0: State(0) if full_exec else _PARTIAL}
+    entry: dict[int, State] = {cfg.entry: State(0) if full_exec else _PARTIAL}
     states = [State(0)] * len(program)
-    pending = [0]
+    pending = [cfg.entry]
     while pending:
         number = pending.pop()
         block, state = cfg.blocks[number], entry[number]
         for index in range(block.start, block.end):
             states[index] = state
             instruction = program.instructions[index]
-            if instruction.writes & _STATE_REGISTERS:
+            if index in cfg.unknown:
+                state = _IN_DOUBT
+            elif instruction.writes & _STATE_REGISTERS:
                 state = _after(instruction, state)
         for successor in block.successors:
             merged = entry.get(successor, State(0)) | state
@@ -93,14 +103,15 @@ def effects(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tuple[Effe
     """The effects of each instruction under :func:`machine_states`."""
     states = machine_states(program, cfg, full_exec=full_exec)
     return tuple(
-        _effects(instruction, state)
-        for instruction, state in zip(program.instructions, states, strict=True))
+        _UNKNOWN if index in cfg.unknown else _effects(instruction, states[index])
+        for index, instruction in enumerate(program.instructions))
 
 
 def has_side_effects(instruction: Instruction) -> bool:
     """Whether an instruction does anything besides writing registers that liveness tracks.
 
-    Stores, atomics, loads to LDS, control flow, synchronisation, MODE changes and clock reads do.
+    Stores, atomics, loads to LDS, control flow, synchronisation, MODE changes and clock reads do,
+    and so may a word that LLVM cannot decode.
     """
     return (not instruction.writes or instruction.is_store or instruction.is_atomic
             or instruction.is_branch or bool(instruction.writes & MODE_MASK)

@@ -17,7 +17,8 @@ class Form:
 
     ``suffixed`` operations exist in several encodings and carry ``_e32``, ``_e64``, ``_dpp`` or
     ``_sdwa`` in their mnemonic. ``returning_roles`` replace ``roles`` when ``sc0`` (``glc`` on
-    scalar memory) asks an atomic for the value it replaced, and ``lds_roles`` when ``lds`` sends a
+    scalar memory and gfx90a) asks an atomic for the value it replaced, and ``lds_roles`` when
+    ``lds`` sends a load to LDS.
     """
 
     unit: Unit

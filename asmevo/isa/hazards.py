@@ -10,20 +10,23 @@ from collections.abc import Iterable
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, machine_states
-from asmevo.isa.hazard_rules import RULES, HazardFacts, forwarded_states, hazard_facts
+from asmevo.isa.hazard_rules import HazardFacts, forwarded_states, hazard_facts, rules
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
+from asmevo.isa.registers import EVERYTHING
+from asmevo.isa.targets import model
 from asmevo.isa.violation import Violation
 
-_LONGEST = 19
+_LONGEST = 20
 
 
 def hazards(program: Program) -> tuple[Violation, ...]:
-    """Every pair that breaks a rule of :data:`asmevo.isa.hazard_rules.RULES`.
+    """Every pair that breaks a rule of :func:`asmevo.isa.hazard_rules.rules` for the program's isa.
 
     ``kind`` is the rule's, ``needed`` and ``found`` are wait states. Production objects break
-    conservative readings of the table, so compare with the original's own list. Raises
-    ControlFlowError.
+    conservative readings of the table, so compare with the original's own list. Unknown code is
+    taken to begin with a consumer and to end with a producer of every rule. Raises ControlFlowError
+    and TargetError.
     """
     distances = _Distances(program)
     return distances.violations(range(len(program)))
@@ -32,8 +35,8 @@ def hazards(program: Program) -> tuple[Violation, ...]:
 def smallest_nop(program: Program, index: int) -> int | None:
     """The smallest operand of the ``s_nop`` at ``index`` that breaks no rule anew.
 
-    ``None`` when the ``s_nop`` can go. Raises ValueError when ``index`` is not an ``s_nop``, and
-    ControlFlowError.
+    ``None`` when the ``s_nop`` can go. Raises ValueError when ``index`` is not an ``s_nop``,
+    ControlFlowError and TargetError.
     """
     instruction = program.instructions[index]
     if instruction.unit is not Unit.NOP:
@@ -63,7 +66,12 @@ class _Distances:
         self.states = [
             _wait_states(instruction, state)
             for instruction, state in zip(program.instructions, machine, strict=True)]
-        self.facts: list[HazardFacts] = [hazard_facts(i.text) for i in program.instructions]
+        self.isa = model(program.isa)
+        self.rules = rules(self.isa)
+        unknown = _unknown_facts(len(self.rules))
+        self.facts: list[HazardFacts] = [
+            unknown if index in self.cfg.unknown else hazard_facts(i.text, self.isa)
+            for index, i in enumerate(program.instructions)]
 
     def within_reach_before(self, index: int) -> list[int]:
         """Instructions from which a rule can reach past ``index``."""
@@ -115,13 +123,23 @@ class _Distances:
             shared = registers & consumed.get(number, 0)
             if not shared or distance >= states:
                 continue
-            rule = RULES[number]
+            rule = self.rules[number]
+            if rule.behind is not None and not any(
+                    rule.behind(self.program.instructions[previous])
+                    for previous in self.cfg.previous_indices(consumer)):
+                continue
             first, second = self.program.instructions[producer], self.program.instructions[consumer]
-            forwarded = forwarded_states(rule, first, second)
+            forwarded = forwarded_states(rule, first, second, self.isa)
             needed = states if forwarded is None else forwarded
             if distance < needed:
                 yield Violation(rule.kind, producer, consumer, first.text, second.text, shared,
                                 needed, distance)
+
+
+def _unknown_facts(count: int) -> HazardFacts:
+    return HazardFacts(
+        tuple((number, EVERYTHING, _LONGEST) for number in range(count)),
+        tuple((number, EVERYTHING) for number in range(count)), EVERYTHING)
 
 
 def _wait_states(instruction: Instruction, state: State) -> int:

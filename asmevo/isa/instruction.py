@@ -7,7 +7,10 @@ from enum import StrEnum
 
 
 class Unit(StrEnum):
-    """The functional unit that executes an instruction (CDNA3 ISA, "Instruction Types")."""
+    """The functional unit that executes an instruction (CDNA3 ISA, "Instruction Types").
+
+    ``OPAQUE`` stands for a word that LLVM cannot decode: it may be anything.
+    """
 
     SALU = "salu"
     SMEM = "smem"
@@ -23,6 +26,7 @@ class Unit(StrEnum):
     BARRIER = "barrier"
     MESSAGE = "message"
     END = "end"
+    OPAQUE = "opaque"
 
 
 class OperandKind(StrEnum):
@@ -33,6 +37,7 @@ class OperandKind(StrEnum):
     TARGET = "target"
     OFF = "off"
     NAMED = "named"
+    SYMBOL = "symbol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,9 @@ class Operand:
     ``text`` the operand as written, without ``-``/``|..|``/``sext()``. A ``NAMED`` operand is a
     value the hardware computes (``src_vccz``; ``first``/``count`` are the registers behind it, if
     any) or an instruction field (``hwreg(..)``, ``gpr_idx(..)``; ``value`` is its encoding). A
-    ``TARGET`` given as a number has it in ``value``, in words from the next instruction.
+    ``TARGET`` given as a number has it in ``value``, in words from the next instruction. A
+    ``SYMBOL`` is a 32-bit literal that the linker computes (``f@rel32@lo+4``); ``value`` is what is
+    added to it.
     """
 
     kind: OperandKind
@@ -73,7 +80,8 @@ class Instruction:
 
     ``text``      canonical LLVM text (single spaces, no comment)
     ``mnemonic``  as LLVM prints it, e.g. ``v_add_f32_dpp``
-    ``op``        mnemonic without the encoding suffix, e.g. ``v_add_f32``
+    ``op``        mnemonic without the encoding suffix, e.g. ``v_add_f32``; a ``.long`` with its
+                  value, so that no two words pass for the same operation
     ``encoding``  ``e32``, ``e64``, ``dpp``, ``sdwa`` or ``""``
     ``modifiers`` name -> value; a flag without value (``offen``, ``sc0``) maps to 1, a list
                   (``quad_perm``, ``op_sel``) to a tuple of ints, a named value

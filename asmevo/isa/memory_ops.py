@@ -1,4 +1,4 @@
-"""Vector memory and LDS operations of gfx942 (CDNA3 ISA, "Vector Memory", "Flat", "Data Share")."""
+"""Vector memory and LDS operations (CDNA2 to CDNA4 ISA, "Vector Memory", "Flat", "Data Share")."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _STORE_WIDTHS = "byte byte_d16_hi short short_d16_hi dword dwordx2 dwordx3 dword
 _ATOMICS = """
     swap cmpswap add sub smin umin smax umax and or xor inc dec
     swap_x2 cmpswap_x2 add_x2 sub_x2 smin_x2 umin_x2 smax_x2 umax_x2 and_x2 or_x2 xor_x2 inc_x2
-    dec_x2 add_f32 pk_add_f16 add_f64 min_f64 max_f64"""
-_FLAT_ATOMICS = _ATOMICS + " pk_add_bf16"
+    dec_x2 add_f32 pk_add_f16 pk_add_bf16 add_f64 min_f64 max_f64"""
 _FORMATS = "x xy xyz xyzw"
 
 _DS_READS = """
     ds_read_b32 ds_read_b64 ds_read_b96 ds_read_b128 ds_read_i8 ds_read_u8 ds_read_i16 ds_read_u16
-    ds_read2_b32 ds_read2st64_b32 ds_read2_b64 ds_read2st64_b64"""
+    ds_read2_b32 ds_read2st64_b32 ds_read2_b64 ds_read2st64_b64
+    ds_read_b64_tr_b4 ds_read_b96_tr_b6 ds_read_b64_tr_b8 ds_read_b64_tr_b16"""
 _DS_HALF_READS = """
     ds_read_u8_d16 ds_read_u8_d16_hi ds_read_i8_d16 ds_read_i8_d16_hi ds_read_u16_d16
     ds_read_u16_d16_hi"""
@@ -58,12 +58,19 @@ def _buffer() -> dict[str, Form]:
             roles = "xrrr" if kind == "format_d16_" and len(channels) % 2 else "wrrr"
             load(f"buffer_load_{kind}{channels}", roles)
             store(f"buffer_store_{kind}{channels}")
+            forms[f"tbuffer_load_{kind}{channels}"] = Form(
+                Unit.VMEM, roles, _STATE, is_load=True, vmcnt=1)
+            forms[f"tbuffer_store_{kind}{channels}"] = Form(
+                Unit.VMEM, "rrrr", _STATE, is_store=True, vmcnt=1)
+    load("buffer_load_format_d16_hi_x", "xrrr")
+    store("buffer_store_format_d16_hi_x")
     for name in _ATOMICS.split():
         forms[f"buffer_atomic_{name}"] = Form(
             Unit.VMEM, "rrrr", _STATE, is_atomic=True, vmcnt=1, returning_roles="xrrr")
     forms["buffer_wbl2"] = Form(Unit.VMEM, "", MODE_MASK, vmcnt=1)
     # Invalidation is not counted (LLVM, SIInsertWaitcnts).
-    forms["buffer_inv"] = Form(Unit.VMEM, "", MODE_MASK)
+    for op in ("buffer_inv", "buffer_invl2", "buffer_wbinvl1", "buffer_wbinvl1_vol"):
+        forms[op] = Form(Unit.VMEM, "", MODE_MASK)
     return forms
 
 
@@ -84,12 +91,15 @@ def _flat() -> dict[str, Form]:
                 unit, "r" + address, reads, is_store=True, vmcnt=1, lgkmcnt=lgkmcnt)
         if prefix == "scratch":
             continue
-        for name in _FLAT_ATOMICS.split():
+        for name in _ATOMICS.split():
             forms[f"{prefix}_atomic_{name}"] = Form(
                 unit, "r" + address, reads, is_atomic=True, vmcnt=1, lgkmcnt=lgkmcnt,
                 returning_roles="wr" + address)
-    for width in ("ubyte", "sbyte", "ushort", "sshort", "dword"):
-        for prefix, reads in (("global", 0), ("scratch", _FLAT_SCRATCH)):
+    for prefix, reads, widths in (
+        ("global", 0, "ubyte sbyte ushort sshort dword dwordx3 dwordx4"),
+        ("scratch", _FLAT_SCRATCH, "ubyte sbyte ushort sshort dword"),
+    ):
+        for width in widths.split():
             forms[f"{prefix}_load_lds_{width}"] = Form(
                 Unit.VMEM, "rr", _STATE | M0_MASK | reads, is_load=True, vmcnt=1)
     return forms
@@ -125,7 +135,14 @@ def _lds() -> dict[str, Form]:
     add("ds_permute_b32", "wrr")
     add("ds_bpermute_b32", "wrr")
     add("ds_swizzle_b32", "wr")
+    add("ds_condxchg32_rtn_b64", "wrr", atomic=True)
     add("ds_nop", "")
+    # Global wave sync: semaphores and barriers of all workgroups, addressed through M0.
+    for op, roles in (
+        ("init", "r"), ("barrier", "r"), ("sema_br", "r"), ("sema_v", ""), ("sema_p", ""),
+        ("sema_release_all", ""),
+    ):
+        add(f"ds_gws_{op}", roles, _STATE | M0_MASK, atomic=True)
     add("ds_read_addtid_b32", "w", _STATE | M0_MASK, load=True)
     add("ds_write_addtid_b32", "r", _STATE | M0_MASK, store=True)
     add("ds_append", "w", _STATE | M0_MASK, atomic=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from asmevo.isa.errors import ParseError
 from asmevo.isa.operands import parse_integer
@@ -10,13 +11,15 @@ from asmevo.isa.operands import parse_integer
 ModifierValue = int | str | tuple[int, ...]
 
 _FLAGS = frozenset({
-    "offen", "idxen", "glc", "slc", "nt", "sc0", "sc1", "lds", "gds", "clamp", "row_mirror",
+    "offen", "idxen", "glc", "slc", "scc", "nt", "sc0", "sc1", "lds", "gds", "clamp", "row_mirror",
     "row_half_mirror"})
 _NUMBERS = frozenset({
     "offset", "offset0", "offset1", "row_shl", "row_shr", "row_ror", "row_bcast", "row_newbcast",
     "wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_mask", "bank_mask", "bound_ctrl", "cbsz",
-    "abid", "blgp", "mul", "div"})
+    "abid", "blgp", "mul", "div", "bitop3", "fi"})
 _LISTS = frozenset({"quad_perm", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "neg"})
+# A data format and a number format, by name or as one number.
+_FORMAT = re.compile(r"\[[A-Z0-9_]+(?:, ?[A-Z0-9_]+)?\]")
 _SELECTS = frozenset({"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"})
 _NAMES = {
     "dst_sel": _SELECTS, "src0_sel": _SELECTS, "src1_sel": _SELECTS,
@@ -32,6 +35,7 @@ SDWA = frozenset(_NAMES)
 _MODIFIER = re.compile(r"\s*([a-z][a-z0-9_]*)(?::(\[[^\]]*\]|swizzle\([^)]*\)|[A-Za-z0-9_-]+))?")
 
 
+@lru_cache(maxsize=1 << 13)
 def parse_modifiers(text: str) -> tuple[tuple[str, ModifierValue], ...]:
     """Parse a space-separated modifier list.
 
@@ -61,6 +65,8 @@ def _value(name: str, value: str | None) -> ModifierValue:
         raise ParseError(f"modifier '{name[:40]}' is not supported")
     if name in _NUMBERS:
         return value if value.startswith("swizzle(") else parse_integer(value)
+    if name == "format":
+        return value if _FORMAT.fullmatch(value) else parse_integer(value)
     if name in _LISTS:
         if not value.startswith("["):
             raise ParseError(f"modifier '{name}' takes a list")

@@ -1,9 +1,10 @@
-"""The operand grammar of LLVM's AMDGPU assembler for gfx942."""
+"""The operand grammar of LLVM's AMDGPU assembler for gfx90a, gfx942 and gfx950."""
 
 from __future__ import annotations
 
 import re
 import struct
+from functools import lru_cache
 
 from asmevo.isa.errors import ParseError
 from asmevo.isa.instruction import Operand, OperandKind
@@ -56,12 +57,14 @@ _NAMED_SOURCES: dict[str, tuple[int, int] | None] = {
 _REGISTER = re.compile(r"(s|v|a|ttmp)(?:([0-9]{1,3})|\[([0-9]{1,3})(?::([0-9]{1,3}))?\])")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)")
 _FLOAT = re.compile(r"-?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_SYMBOL = re.compile(r"([A-Za-z_.$][A-Za-z0-9_.$]*)@(?:rel|abs|gotpcrel)32@(?:lo|hi)"
+                     r"(?:([+-])([0-9]+|0[xX][0-9a-fA-F]+))?")
 _LABEL = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$@]*")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)")
 
 _GPR_INDEX_BITS = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
-# Hardware register ids of gfx942 (LLVM, SIDefines: hwreg).
+# Hardware register ids (LLVM, SIDefines: hwreg); those from XCC_ID on are new in gfx942.
 _HARDWARE_REGISTERS = {
     "HW_REG_MODE": 1, "HW_REG_STATUS": 2, "HW_REG_TRAPSTS": 3, "HW_REG_HW_ID": 4,
     "HW_REG_GPR_ALLOC": 5, "HW_REG_LDS_ALLOC": 6, "HW_REG_IB_STS": 7, "HW_REG_SH_MEM_BASES": 15,
@@ -90,14 +93,15 @@ def parse_integer(text: str) -> int:
     return sign * int(digits, base)
 
 
+@lru_cache(maxsize=1 << 13)
 def parse_source(text: str) -> Operand:
-    """One register, constant, ``off`` or named value with its input modifiers.
+    """One register, constant, ``off``, named value or symbol with its input modifiers.
 
     Raises ParseError for anything else, for registers outside their file and for constants that do
     not fit 32 bits.
     """
     body, neg, absolute, sext = _strip_modifiers(text)
-    operand = _register(body) or _named(body) or _constant(body)
+    operand = _register(body) or _named(body) or _constant(body) or _symbol(body)
     if operand is None:
         raise ParseError(f"'{text[:60]}' is not an operand")
     if neg or absolute or sext:
@@ -107,12 +111,13 @@ def parse_source(text: str) -> Operand:
 
 
 def parse_immediate(text: str) -> Operand:
-    """An instruction field: an integer, ``hwreg(..)``, ``sendmsg(..)`` or ``gpr_idx(..)``.
+    """An instruction field: a constant, ``hwreg(..)``, ``sendmsg(..)`` or ``gpr_idx(..)``.
 
     A named field becomes ``NAMED`` and ``value`` holds its encoding.
     """
-    if _INTEGER.fullmatch(text):
-        return _integer(text)
+    constant = _constant(text)
+    if constant is not None:
+        return constant
     call = _CALL.fullmatch(text)
     if call is None:
         raise ParseError(f"'{text[:60]}' is not an immediate")
@@ -195,6 +200,16 @@ def _constant(text: str) -> Operand | None:
     return None
 
 
+def _symbol(text: str) -> Operand | None:
+    match = _SYMBOL.fullmatch(text)
+    if match is None:
+        return None
+    value = parse_integer(match[3]) if match[3] else 0
+    if value >= 1 << 31:
+        raise ParseError(f"the offset of '{text[:60]}' does not fit 32 bits")
+    return Operand(OperandKind.SYMBOL, text, value=-value if match[2] == "-" else value)
+
+
 def _integer(text: str) -> Operand:
     value = parse_integer(text)
     if not -(1 << 31) <= value < 1 << 32:
@@ -224,11 +239,13 @@ def _hardware_register(arguments: list[str]) -> int:
 
 
 def _message(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        raise ParseError("sendmsg with an operation or stream is not supported")
+    """``sendmsg(message[, operation[, stream]])``; operations and streams as numbers only."""
+    if not 1 <= len(arguments) <= 3:
+        raise ParseError("sendmsg takes a message, an operation and a stream")
     number = _MESSAGES.get(arguments[0])
     if number is None:
         number = parse_integer(arguments[0])
-    if not 0 <= number < 16:
-        raise ParseError(f"sendmsg({arguments[0][:40]}) is out of range")
-    return number
+    operation, stream = (*(parse_integer(a) for a in arguments[1:]), 0, 0)[:2]
+    if not (0 <= number < 16 and 0 <= operation < 8 and 0 <= stream < 4):
+        raise ParseError(f"sendmsg({', '.join(arguments)[:60]}) is out of range")
+    return number | operation << 4 | stream << 8

@@ -1,9 +1,12 @@
 """Text to :class:`~asmevo.isa.instruction.Instruction`.
 
-The input is what LLVM's disassembler prints for gfx942, or hand-written text that LLVM's assembler
-accepts. A hand-written vector mnemonic may leave out its encoding suffix; the one LLVM would choose
-is filled in (DPP or SDWA by modifier, else e32 when the operands fit, else e64). Not accepted:
-bracketed register lists (``[s0, s1]``), expressions other than labels, ``tfe``, ``lds_direct``.
+The input is what LLVM's disassembler prints for gfx90a, gfx942 or gfx950, or hand-written text that
+LLVM's assembler accepts: an operation means the same on each that has it (see
+:mod:`asmevo.isa.targets`), so no target is named here. A hand-written vector mnemonic may
+leave out its encoding suffix; the one LLVM would choose is filled in (DPP or SDWA by modifier, else
+e32 when the operands fit, else e64). ``.long`` with one value is an instruction that may be
+anything. Not accepted: bracketed register lists (``[s0, s1]``), expressions other than labels and
+``symbol@rel32@lo+4``, ``tfe``, ``lds_direct``.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from asmevo.isa.form import Form
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit, WaitCount
 from asmevo.isa.modifiers import ModifierValue, parse_modifiers
 from asmevo.isa.operands import parse_immediate, parse_integer, parse_source, parse_target
-from asmevo.isa.registers import AGPR0, M0_MASK, VCC_LO, VGPR0, mask
+from asmevo.isa.registers import AGPR0, EVERYTHING, M0_MASK, VCC_LO, VGPR0, mask
 
 __all__ = ["ParseError", "UnknownInstructionError", "parse"]
 
@@ -38,6 +41,8 @@ def parse(text: str) -> Instruction:
     if len(text) > _MAX_LENGTH:
         raise ParseError("instruction text is too long")
     head, _, rest = " ".join(text.split()).partition(" ")
+    if head == ".long":
+        return _opaque(rest)
     found = opcodes.find(head)
     if found is None:
         raise UnknownInstructionError(head)
@@ -158,6 +163,18 @@ def _keeps_destination(encoding: str, roles: str, values: dict[str, ModifierValu
     select = values.get("op_sel")
     # VOP3's op_sel has a bit for the destination after those of the sources; VOP3P's has not.
     return isinstance(select, tuple) and len(select) == len(roles) and bool(select[-1])
+
+
+def _opaque(rest: str) -> Instruction:
+    """A word LLVM cannot decode: it may read and write everything."""
+    value = parse_integer(rest.strip())
+    if not 0 <= value < 1 << 32:
+        raise ParseError(f"'.long {rest[:40]}' does not fit 32 bits")
+    text = f".long 0x{value:08x}"
+    return Instruction(
+        text=text, mnemonic=".long", op=text, encoding="",
+        operands=(Operand(OperandKind.CONSTANT, f"0x{value:08x}", value=value),), modifiers=(),
+        reads=EVERYTHING, writes=EVERYTHING, unit=Unit.OPAQUE)
 
 
 def _wait(rest: str) -> Instruction:

@@ -34,6 +34,8 @@ MODE_MASK = 1 << MODE
 M0_MASK = 1 << M0
 ALL_VGPR_MASK = ((1 << VGPR_LIMIT) - 1) << VGPR0
 ALL_AGPR_MASK = ((1 << AGPR_LIMIT) - 1) << AGPR0
+# Scalar registers, SCC and MODE, VGPRs and AGPRs; nothing has the numbers between.
+EVERYTHING = (1 << MODE + 1) - 1 | ALL_VGPR_MASK | ALL_AGPR_MASK
 
 _SPECIAL_NAMES = {
     102: "flat_scratch_lo", 103: "flat_scratch_hi", 104: "xnack_mask_lo", 105: "xnack_mask_hi",

@@ -1,4 +1,4 @@
-"""Scalar operations of gfx942 (CDNA3 ISA, "Scalar ALU Operations", "Program Control")."""
+"""Scalar operations (CDNA2 to CDNA4 ISA, "Scalar ALU Operations", "Program Control")."""
 
 from __future__ import annotations
 
@@ -71,6 +71,10 @@ _BRANCHES = (
     ("t", SCC_MASK, True, "s_cbranch_scc0 s_cbranch_scc1"),
     ("t", VCC_MASK, True, "s_cbranch_vccz s_cbranch_vccnz"),
     ("t", EXEC_MASK, True, "s_cbranch_execz s_cbranch_execnz"),
+    # Taken when a debugger has set a flag in the wave's state.
+    ("t", 0, True, """
+        s_cbranch_cdbgsys s_cbranch_cdbguser s_cbranch_cdbgsys_or_user
+        s_cbranch_cdbgsys_and_user"""),
     ("r", 0, False, "s_setpc_b64"),
     ("wr", 0, False, "s_swappc_b64"),
     ("wt", 0, False, "s_call_b64"),
@@ -122,8 +126,8 @@ def _table() -> dict[str, Form]:
     forms["s_waitcnt"] = Form(Unit.WAIT, "i")
     forms["s_nop"] = Form(Unit.NOP, "i")
     forms["s_barrier"] = Form(Unit.BARRIER, "")
-    forms["s_endpgm"] = Form(Unit.END, "", ends_program=True)
-    forms["s_endpgm_saved"] = Form(Unit.END, "", ends_program=True)
+    for op in ("s_endpgm", "s_endpgm_saved", "s_endpgm_ordered_ps_done"):
+        forms[op] = Form(Unit.END, "", ends_program=True)
     for op in ("s_sendmsg", "s_sendmsghalt"):
         forms[op] = Form(Unit.MESSAGE, "i", M0_MASK, lgkmcnt=1)
     for op in ("s_sleep", "s_setprio", "s_sethalt", "s_setkill", "s_trap", "s_incperflevel",

@@ -22,7 +22,14 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
 from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.program import Program
-from asmevo.isa.registers import members
+from asmevo.isa.registers import (
+    EVERYTHING,
+    EXEC_MASK,
+    M0_MASK,
+    MODE_MASK,
+    SCC_MASK,
+    members,
+)
 from asmevo.isa.violation import Violation
 
 
@@ -40,6 +47,9 @@ _KINDS = (
     _Kind("vmcnt", 63, False), _Kind("lgkmcnt", 15, False),
 )
 _VMEM, _LDS, _UNORDERED_VMEM, _UNORDERED_LGKM = range(4)
+_UNKNOWN_KINDS = (_UNORDERED_VMEM, _UNORDERED_LGKM)
+# What a load can write (LLVM gives loads no EXEC and no M0).
+_RETURNED = EVERYTHING & ~(EXEC_MASK | M0_MASK | SCC_MASK | MODE_MASK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,9 @@ def missing_waits(program: Program) -> tuple[Violation, ...]:
     look at the data). ``needed`` is the loosest counter bound that would do; ``found`` is the
     counter's maximum, as no wait bounds the operation on some path. A store at a barrier may be
     meant for another kernel only, so compare with the original's own list. EXPCNT is not checked:
-    on gfx942 only GDS raises it. Raises ControlFlowError.
+    on gfx90a and later only GDS raises it. Unknown code is taken to wait for nothing, to contain a
+    barrier, to use every register and to leave loads of every register in flight. Raises
+    ControlFlowError.
     """
     return _Analysis(program).violations()
 
@@ -177,11 +189,13 @@ class _Analysis:
         self.access_at: dict[int, _Access] = {}
         self.events: set[int] = set()
         for index, instruction in enumerate(program.instructions):
-            kinds = _kinds(instruction)
+            unknown = index in self.cfg.unknown
+            kinds = _UNKNOWN_KINDS if unknown else _kinds(instruction)
             if kinds:
                 access = _Access(
                     index, 1 << len(self.accesses), kinds,
-                    self.facts[index].writes, _publishes(instruction),
+                    self.facts[index].writes & (_RETURNED if unknown else EVERYTHING),
+                    unknown or _publishes(instruction),
                     bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
                 self.accesses.append(access)
                 self.access_at[index] = access
@@ -194,7 +208,7 @@ class _Analysis:
             [i for i in range(block.start, block.end) if i in self.events]
             for block in self.cfg.blocks]
         rank = {number: position for position, number in enumerate(self.cfg.order)}
-        entry = {0: _InFlight()}
+        entry = {self.cfg.entry: _InFlight()}
         queue = [0]
         while queue:
             number = self.cfg.order[heapq.heappop(queue)]
@@ -213,6 +227,8 @@ class _Analysis:
     def _step(self, index: int, state: _InFlight) -> None:
         access = self.access_at.get(index)
         if access is not None:
+            if index in self.cfg.unknown:
+                state.end_region()
             state.issue(access)
             return
         instruction = self.program.instructions[index]
@@ -236,7 +252,8 @@ class _Analysis:
             pending = self._pending(state)
             for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
                 fact = self.facts[index]
-                barrier = self.program.instructions[index].unit is Unit.BARRIER
+                barrier = index in self.cfg.unknown or (
+                    self.program.instructions[index].unit is Unit.BARRIER)
                 if pending & (fact.reads | fact.writes) or barrier:
                     for violation in self._check(index, state):
                         key = (violation.kind, violation.producer, violation.consumer)
@@ -280,6 +297,8 @@ class _Analysis:
         if consumer is not None and _KINDS[kind].ordered and kind in consumer.kinds:
             # Two loads of one in-order kind write their common destination in order.
             registers = access.registers & fact.reads
+        if not registers and access.publishes and index in self.cfg.unknown:
+            return "-barrier", 0
         return ("", registers) if registers else (None, 0)
 
     def loosest(self, wait: int, counter: str, written: int | None) -> int | None:

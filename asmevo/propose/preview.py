@@ -117,7 +117,8 @@ class Preview:
         labels = {moved[index]: name for index, name in old.labels.items()}
         return Preview(
             self.kernel,
-            Program(tuple(instructions), tuple(offsets), targets, labels),
+            Program(tuple(instructions), tuple(offsets), targets, labels, old.isa,
+                    moved[old.entry]),
             tuple(lines),
             tuple(None if s is None else self.origins[s] for s in sources),
             tuple(moved[p] for p in self.positions),

@@ -13,10 +13,13 @@ typedef float f32x2 __attribute__((ext_vector_type(2)));
 typedef float f32x4 __attribute__((ext_vector_type(4)));
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 typedef float f32x32 __attribute__((ext_vector_type(32)));
+typedef short s16x2 __attribute__((ext_vector_type(2)));
 typedef int i32x4 __attribute__((ext_vector_type(4)));
+typedef int i32x8 __attribute__((ext_vector_type(8)));
 typedef int i32x16 __attribute__((ext_vector_type(16)));
 typedef _Float16 f16x2 __attribute__((ext_vector_type(2)));
 typedef _Float16 f16x4 __attribute__((ext_vector_type(4)));
+typedef _Float16 f16x8 __attribute__((ext_vector_type(8)));
 typedef short s16x4 __attribute__((ext_vector_type(4)));
 typedef double f64x4 __attribute__((ext_vector_type(4)));
 
@@ -50,12 +53,40 @@ MATRIX(f16_32, f16x4, f32x16, __builtin_amdgcn_mfma_f32_32x32x8f16)
 MATRIX(f16_32_2b, f16x4, f32x32, __builtin_amdgcn_mfma_f32_32x32x4f16)
 MATRIX(bf16_16, s16x4, f32x4, __builtin_amdgcn_mfma_f32_16x16x16bf16_1k)
 MATRIX(bf16_32, s16x4, f32x16, __builtin_amdgcn_mfma_f32_32x32x8bf16_1k)
+#ifdef __gfx90a__
+MATRIX(i8_16, int, i32x4, __builtin_amdgcn_mfma_i32_16x16x16i8)
+MATRIX(i8_32, int, i32x16, __builtin_amdgcn_mfma_i32_32x32x8i8)
+MATRIX(bf16_16_old, s16x2, f32x4, __builtin_amdgcn_mfma_f32_16x16x8bf16)
+MATRIX(bf16_32_old, s16x2, f32x16, __builtin_amdgcn_mfma_f32_32x32x4bf16)
+#else
 MATRIX(i8_16, long, i32x4, __builtin_amdgcn_mfma_i32_16x16x32_i8)
 MATRIX(i8_32, long, i32x16, __builtin_amdgcn_mfma_i32_32x32x16_i8)
 MATRIX(fp8_16, long, f32x4, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8)
 MATRIX(fp8_32, long, f32x16, __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8)
+#endif
+#ifdef __gfx942__
 MATRIX(xf32_16, f32x2, f32x4, __builtin_amdgcn_mfma_f32_16x16x8_xf32)
 MATRIX(xf32_32, f32x2, f32x16, __builtin_amdgcn_mfma_f32_32x32x4_xf32)
+#endif
+#ifdef __gfx950__
+MATRIX(f16_16_deep, f16x8, f32x4, __builtin_amdgcn_mfma_f32_16x16x32_f16)
+MATRIX(f16_32_deep, f16x8, f32x16, __builtin_amdgcn_mfma_f32_32x32x16_f16)
+MATRIX(i8_16_deep, i32x4, i32x4, __builtin_amdgcn_mfma_i32_16x16x64_i8)
+MATRIX(i8_32_deep, i32x4, i32x16, __builtin_amdgcn_mfma_i32_32x32x32_i8)
+// Formats 0 and 1 have eight bits, 2 and 3 six, 4 has four.
+#define FP8_16(A, B, C, X, Y, Z) \
+  __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(A, B, C, 0, 4, 0, 127, 0, 127)
+#define FP6_16(A, B, C, X, Y, Z) \
+  __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(A, B, C, 2, 3, 0, 127, 0, 126)
+#define FP8_32(A, B, C, X, Y, Z) \
+  __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(A, B, C, 4, 1, 0, 127, 0, 127)
+#define FP4_32(A, B, C, X, Y, Z) \
+  __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(A, B, C, 4, 4, 0, LANE, 1, LANE)
+MATRIX(mx_fp8_16, i32x8, f32x4, FP8_16)
+MATRIX(mx_fp6_16, i32x8, f32x4, FP6_16)
+MATRIX(mx_fp8_32, i32x8, f32x16, FP8_32)
+MATRIX(mx_fp4_32, i32x8, f32x16, FP4_32)
+#endif
 MATRIX(f32_4, float, f32x4, __builtin_amdgcn_mfma_f32_4x4x1f32)
 MATRIX(f32_16, float, f32x4, __builtin_amdgcn_mfma_f32_16x16x4f32)
 MATRIX(f32_16_4b, float, f32x16, __builtin_amdgcn_mfma_f32_16x16x1f32)
@@ -111,6 +142,23 @@ GLOBAL void shared_memory(const float *p, float *r, int n) {
   if (sum > 0.0f) r[LANE] = sum;
 }
 
+#ifdef __gfx950__
+GLOBAL void swap_lanes(const unsigned *p, unsigned *r) {
+  auto x = __builtin_amdgcn_permlane16_swap(p[LANE] + 1, p[LANE + 64] * 3, false, false);
+  auto y = __builtin_amdgcn_permlane32_swap(x[0] + 1, x[1] * 3, false, false);
+  r[LANE] = y[0] + y[1];
+}
+
+GLOBAL void narrow(const float *p, s16x2 *r, unsigned *s) {
+  s16x2 packed = r[LANE];
+  packed = __builtin_amdgcn_cvt_scalef32_pk_fp8_f32(packed, p[LANE], p[LANE + 64], 2.0f, true);
+  r[LANE] = packed * packed;
+  unsigned fours = __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(s[LANE], p[LANE], p[0], 1.0f, 2);
+  s[LANE] = fours * 3;
+}
+#endif
+
+#ifndef __gfx90a__
 GLOBAL void load_to_shared(float *p, float *r) {
   SHARED float staging[64];
   __builtin_amdgcn_global_load_lds(
@@ -119,6 +167,7 @@ GLOBAL void load_to_shared(float *p, float *r) {
   BARRIER;
   r[LANE] = staging[LANE ^ 1];
 }
+#endif
 
 GLOBAL void stream(const f32x4 *p, f32x4 *r, int n) {
   f32x4 sum = {0, 0, 0, 0};

@@ -144,6 +144,10 @@ s_cbranch_vccz 4
 s_cbranch_vccnz 4
 s_cbranch_execz 4
 s_cbranch_execnz 4
+s_cbranch_cdbgsys 1
+s_cbranch_cdbguser 1
+s_cbranch_cdbgsys_or_user 1
+s_cbranch_cdbgsys_and_user 1
 s_setpc_b64 vcc
 s_swappc_b64 s[2:3], vcc
 s_call_b64 vcc, 4
@@ -232,6 +236,7 @@ s_nop 0x1
 s_barrier
 s_endpgm
 s_endpgm_saved
+s_endpgm_ordered_ps_done
 s_sendmsg 0x1
 s_sendmsghalt 0x1
 s_sleep 0x1
@@ -302,6 +307,8 @@ v_cvt_f32_bf8 v1, v1
 v_cvt_f32_fp8 v1, v1
 v_cvt_pk_f32_bf8 v[2:3], v1
 v_cvt_pk_f32_fp8 v[2:3], v1
+v_cvt_f32_bf16_e32 v1, v33
+v_prng_b32_e32 v1, v33
 v_rcp_f32 v1, v1
 v_rcp_iflag_f32 v1, v1
 v_rsq_f32 v1, v1
@@ -326,6 +333,8 @@ v_screen_partition_4se_b32 v1, v1
 v_nop
 v_clrexcp
 v_swap_b32 v1, v1
+v_permlane16_swap_b32_e32 v1, v33
+v_permlane32_swap_b32_e32 v1, v33
 v_add_f32 v1, v1, v1
 v_sub_f32 v1, v1, v1
 v_subrev_f32 v1, v1, v1
@@ -369,6 +378,7 @@ v_add_u32 v1, v1, v1
 v_sub_u32 v1, v1, v1
 v_subrev_u32 v1, v1, v1
 v_mac_f16 v1, v1, v1
+v_mac_f32_e32 v1, v33, v65
 v_fmac_f32 v1, v1, v1
 v_fmac_f64 v[2:3], v[2:3], vcc
 v_pk_fmac_f16 v1, 0x1234, v1
@@ -376,6 +386,7 @@ v_dot2c_f32_f16 v1, v1, v1
 v_dot2c_i32_i16 v1, v1, v1
 v_dot4c_i32_i8 v1, v1, v1
 v_dot8c_i32_i4 v1, v1, v1
+v_dot2c_f32_bf16_e32 v1, v33, v65
 v_add_co_u32 v1, vcc, v1, v1
 v_sub_co_u32 v1, vcc, v1, v1
 v_subrev_co_u32 v1, vcc, v1, v1
@@ -387,6 +398,8 @@ v_fmamk_f32 v1, v1, 0x1234, v1
 v_fmaak_f32 v1, v1, v1, 0x1234
 v_madmk_f16 v1, v1, 0x1234, v1
 v_madak_f16 v1, v1, v1, 0x1234
+v_madmk_f32 v1, v33, 0x12345678, v65
+v_madak_f32 v1, v33, v65, 0x12345678
 v_cmp_f_f16 vcc, v1, v1
 v_cmpx_f_f16 vcc, v1, v1
 v_cmp_f_f32 vcc, v1, v1
@@ -634,6 +647,29 @@ v_pk_max_f16 v1, v1, v1
 v_pk_mul_f32 v[2:3], v[2:3], vcc
 v_pk_add_f32 v[2:3], v[2:3], vcc
 v_pk_mov_b32 v[2:3], v[2:3], vcc
+v_cvt_pk_f16_f32 v1, v33, s16
+v_cvt_pk_bf16_f32 v1, v33, s16
+v_cvt_scalef32_f32_fp8 v1, v33, s16
+v_cvt_scalef32_f32_bf8 v1, v33, s16
+v_cvt_scalef32_pk_f32_fp8 v[0:1], v33, s16
+v_cvt_scalef32_pk_f32_bf8 v[0:1], v33, s16
+v_cvt_scalef32_pk_f32_fp4 v[0:1], v33, s16
+v_cvt_scalef32_pk_f16_fp8 v1, v33, s16
+v_cvt_scalef32_pk_f16_bf8 v1, v33, s16
+v_cvt_scalef32_pk_f16_fp4 v1, v33, s16
+v_cvt_scalef32_pk_bf16_fp8 v1, v33, s16
+v_cvt_scalef32_pk_bf16_bf8 v1, v33, s16
+v_cvt_scalef32_pk_bf16_fp4 v1, v33, s16
+v_cvt_scalef32_pk32_f32_fp6 v[0:31], v[32:37], s16
+v_cvt_scalef32_pk32_f32_bf6 v[0:31], v[32:37], s16
+v_cvt_scalef32_pk32_f16_fp6 v[0:15], v[32:37], s16
+v_cvt_scalef32_pk32_f16_bf6 v[0:15], v[32:37], s16
+v_cvt_scalef32_pk32_bf16_fp6 v[0:15], v[32:37], s16
+v_cvt_scalef32_pk32_bf16_bf6 v[0:15], v[32:37], s16
+v_cvt_scalef32_pk32_fp6_f16 v[0:5], v[32:47], s16
+v_cvt_scalef32_pk32_bf6_f16 v[0:5], v[32:47], s16
+v_cvt_scalef32_pk32_fp6_bf16 v[0:5], v[32:47], s16
+v_cvt_scalef32_pk32_bf6_bf16 v[0:5], v[32:47], s16
 v_mad_i32_i24 v1, v1, v1, v1
 v_mad_u32_u24 v1, v1, v1, v1
 v_cubeid_f32 v1, v1, v1, v1
@@ -697,6 +733,21 @@ v_pk_mad_u16 v1, v1, v1, v1
 v_pk_fma_f16 v1, v1, v1, v1
 v_pk_fma_f32 v[2:3], v[2:3], v[2:3], vcc
 v_fma_mix_f32 v1, v1, v1, v1
+v_mad_f32 v1, v33, v65, v97
+v_mad_legacy_f32 v1, v33, v65, v97
+v_bitop3_b32 v1, v33, v65, v97
+v_minimum3_f32 v1, v33, v65, v97
+v_maximum3_f32 v1, v33, v65, v97
+v_pk_minimum3_f16 v1, v33, v65, v97
+v_pk_maximum3_f16 v1, v33, v65, v97
+v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[32:47], v[64:79], v97
+v_cvt_scalef32_2xpk16_bf6_f32 v[0:5], v[32:47], v[64:79], v97
+v_cvt_scalef32_sr_pk32_fp6_f32 v[0:5], v[32:63], v65, v97
+v_cvt_scalef32_sr_pk32_bf6_f32 v[0:5], v[32:63], v65, v97
+v_cvt_scalef32_sr_pk32_fp6_f16 v[0:5], v[32:47], v65, v97
+v_cvt_scalef32_sr_pk32_bf6_f16 v[0:5], v[32:47], v65, v97
+v_cvt_scalef32_sr_pk32_fp6_bf16 v[0:5], v[32:47], v65, v97
+v_cvt_scalef32_sr_pk32_bf6_bf16 v[0:5], v[32:47], v65, v97
 v_dot2_f32_f16 v1, v1, v1, v1
 v_dot2_i32_i16 v1, v1, v1, v1
 v_dot2_u32_u16 v1, v1, v1, v1
@@ -704,10 +755,22 @@ v_dot4_i32_i8 v1, v1, v1, v1
 v_dot4_u32_u8 v1, v1, v1, v1
 v_dot8_i32_i4 v1, v1, v1, v1
 v_dot8_u32_u4 v1, v1, v1, v1
+v_dot2_f32_bf16 v1, v33, v65, v97
 v_cvt_pk_fp8_f32 v1, v1, v1
 v_cvt_pk_bf8_f32 v1, v1, v1
 v_cvt_sr_fp8_f32 v1, v1, v1
 v_cvt_sr_bf8_f32 v1, v1, v1
+v_cvt_pkaccum_u8_f32 v1, v33, s16
+v_cvt_sr_f16_f32 v1, v33, s16
+v_cvt_sr_bf16_f32 v1, v33, s16
+v_cvt_scalef32_f16_fp8 v1, v33, s16
+v_cvt_scalef32_f16_bf8 v1, v33, s16
+v_cvt_scalef32_pk_fp8_f16 v1, v33, s16
+v_cvt_scalef32_pk_bf8_f16 v1, v33, s16
+v_cvt_scalef32_pk_fp8_bf16 v1, v33, s16
+v_cvt_scalef32_pk_bf8_bf16 v1, v33, s16
+v_cvt_scalef32_pk_fp4_f16 v1, v33, s16
+v_cvt_scalef32_pk_fp4_bf16 v1, v33, s16
 v_mad_f16 v1, v1, v1, v1
 v_mad_u16 v1, v1, v1, v1
 v_mad_i16 v1, v1, v1, v1
@@ -716,6 +779,21 @@ v_div_fixup_f16 v1, v1, v1, v1
 v_fma_mixlo_f16 v1, v1, v1, v1
 v_fma_mixhi_f16 v1, v1, v1, v1
 v_cvt_pk_u8_f32 v1, v1, v1, v1
+v_bitop3_b16 v1, v33, v65, v97
+v_ashr_pk_i8_i32 v1, v33, v65, v97
+v_ashr_pk_u8_i32 v1, v33, v65, v97
+v_cvt_scalef32_pk_fp8_f32 v1, v33, v65, v97
+v_cvt_scalef32_pk_bf8_f32 v1, v33, v65, v97
+v_cvt_scalef32_pk_fp4_f32 v1, v33, v65, v97
+v_cvt_scalef32_sr_fp8_f32 v1, v33, v65, v97
+v_cvt_scalef32_sr_bf8_f32 v1, v33, v65, v97
+v_cvt_scalef32_sr_fp8_f16 v1, v33, v65, v97
+v_cvt_scalef32_sr_bf8_f16 v1, v33, v65, v97
+v_cvt_scalef32_sr_fp8_bf16 v1, v33, v65, v97
+v_cvt_scalef32_sr_bf8_bf16 v1, v33, v65, v97
+v_cvt_scalef32_sr_pk_fp4_f32 v1, v[32:33], v65, v97
+v_cvt_scalef32_sr_pk_fp4_f16 v1, v33, v65, v97
+v_cvt_scalef32_sr_pk_fp4_bf16 v1, v33, v65, v97
 v_div_fmas_f32 v1, v1, v1, v1
 v_div_fmas_f64 v[2:3], v[2:3], v[2:3], vcc
 v_div_scale_f32 v1, vcc, v1, v1, v1
@@ -760,6 +838,43 @@ v_mfma_f32_32x32x16_bf8_bf8 v[0:15], v[2:3], v[2:3], v[0:15]
 v_mfma_f32_32x32x16_bf8_fp8 v[0:15], v[2:3], v[2:3], v[0:15]
 v_mfma_f32_32x32x16_fp8_bf8 v[0:15], v[2:3], v[2:3], v[0:15]
 v_mfma_f32_32x32x16_fp8_fp8 v[0:15], v[2:3], v[2:3], v[0:15]
+v_mfma_f32_16x16x32_f16 v[16:19], v[16:19], v[16:19], v[16:19]
+v_mfma_f32_32x32x16_f16 v[16:31], v[16:19], v[16:19], v[16:31]
+v_mfma_f32_16x16x32_bf16 v[16:19], v[16:19], v[16:19], v[16:19]
+v_mfma_f32_32x32x16_bf16 v[16:31], v[16:19], v[16:19], v[16:31]
+v_mfma_i32_16x16x64_i8 v[16:19], v[16:19], v[16:19], v[16:19]
+v_mfma_i32_32x32x32_i8 v[16:31], v[16:19], v[16:19], v[16:31]
+v_mfma_f32_16x16x128_f8f6f4 v[16:19], v[16:23], v[16:23], v[16:19]
+v_mfma_f32_32x32x64_f8f6f4 v[16:31], v[16:23], v[16:23], v[16:31]
+v_mfma_f32_32x32x1f32 v[16:47], v16, v16, v[16:47]
+v_mfma_f32_16x16x1f32 v[16:31], v16, v16, v[16:31]
+v_mfma_f32_4x4x1f32 v[16:19], v16, v16, v[16:19]
+v_mfma_f32_32x32x2f32 v[16:31], v16, v16, v[16:31]
+v_mfma_f32_16x16x4f32 v[16:19], v16, v16, v[16:19]
+v_mfma_f32_32x32x4f16 v[16:47], v[16:17], v[16:17], v[16:47]
+v_mfma_f32_16x16x4f16 v[16:31], v[16:17], v[16:17], v[16:31]
+v_mfma_f32_4x4x4f16 v[16:19], v[16:17], v[16:17], v[16:19]
+v_mfma_f32_32x32x8f16 v[16:31], v[16:17], v[16:17], v[16:31]
+v_mfma_f32_16x16x16f16 v[16:19], v[16:17], v[16:17], v[16:19]
+v_mfma_f32_32x32x2bf16 v[16:47], v16, v16, v[16:47]
+v_mfma_f32_16x16x2bf16 v[16:31], v16, v16, v[16:31]
+v_mfma_f32_4x4x2bf16 v[16:19], v16, v16, v[16:19]
+v_mfma_f32_32x32x4bf16 v[16:31], v16, v16, v[16:31]
+v_mfma_f32_16x16x8bf16 v[16:19], v16, v16, v[16:19]
+v_mfma_f32_32x32x4bf16_1k v[16:47], v[16:17], v[16:17], v[16:47]
+v_mfma_f32_16x16x4bf16_1k v[16:31], v[16:17], v[16:17], v[16:31]
+v_mfma_f32_4x4x4bf16_1k v[16:19], v[16:17], v[16:17], v[16:19]
+v_mfma_f32_32x32x8bf16_1k v[16:31], v[16:17], v[16:17], v[16:31]
+v_mfma_f32_16x16x16bf16_1k v[16:19], v[16:17], v[16:17], v[16:19]
+v_mfma_i32_32x32x4i8 v[16:47], v16, v16, v[16:47]
+v_mfma_i32_16x16x4i8 v[16:31], v16, v16, v[16:31]
+v_mfma_i32_4x4x4i8 v[16:19], v16, v16, v[16:19]
+v_mfma_i32_32x32x8i8 v[16:31], v16, v16, v[16:31]
+v_mfma_i32_16x16x16i8 v[16:19], v16, v16, v[16:19]
+v_mfma_f64_16x16x4f64 v[16:23], v[16:17], v[16:17], v[16:23]
+v_mfma_f64_4x4x4f64 v[16:17], v[16:17], v[16:17], v[16:17]
+v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:9], v[10:15], v[16:19], v20, v21 op_sel_hi:[0,0,0] cbsz:2 blgp:2
+v_mfma_scale_f32_32x32x64_f8f6f4 a[0:15], v[4:9], v[12:15], a[0:15], v20, v21 op_sel_hi:[0,0,0] cbsz:2 blgp:4
 v_smfmac_f32_16x16x32_f16 v[0:3], v[2:3], v[4:7], v1
 v_smfmac_f32_32x32x16_f16 v[0:15], v[2:3], v[4:7], v1
 v_smfmac_f32_16x16x32_bf16 v[0:3], v[2:3], v[4:7], v1
@@ -774,6 +889,20 @@ v_smfmac_f32_32x32x32_bf8_bf8 v[0:15], v[2:3], v[4:7], v1
 v_smfmac_f32_32x32x32_bf8_fp8 v[0:15], v[2:3], v[4:7], v1
 v_smfmac_f32_32x32x32_fp8_bf8 v[0:15], v[2:3], v[4:7], v1
 v_smfmac_f32_32x32x32_fp8_fp8 v[0:15], v[2:3], v[4:7], v1
+v_smfmac_f32_16x16x64_f16 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x32_f16 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_f32_16x16x64_bf16 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x32_bf16 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_i32_16x16x128_i8 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_i32_32x32x64_i8 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_f32_16x16x128_bf8_bf8 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_16x16x128_bf8_fp8 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_16x16x128_fp8_bf8 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_16x16x128_fp8_fp8 v[0:3], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x64_bf8_bf8 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x64_bf8_fp8 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x64_fp8_bf8 v[0:15], v[32:35], v[64:71], v97
+v_smfmac_f32_32x32x64_fp8_fp8 v[0:15], v[32:35], v[64:71], v97
 buffer_load_ubyte v1, v1, s[4:7], 0 offen
 buffer_load_sbyte v1, v1, s[4:7], 0 offen
 buffer_load_ushort v1, v1, s[4:7], 0 offen
@@ -798,20 +927,38 @@ buffer_store_dwordx3 v[2:4], v1, s[4:7], 0 offen
 buffer_store_dwordx4 v[4:7], v1, s[4:7], 0 offen
 buffer_load_format_x v1, v1, s[4:7], 0 offen
 buffer_store_format_x v1, v1, s[4:7], 0 offen
+tbuffer_load_format_x v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_x v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_d16_x v1, v1, s[4:7], 0 offen
 buffer_store_format_d16_x v1, v1, s[4:7], 0 offen
+tbuffer_load_format_d16_x v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_d16_x v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_xy v[2:3], v1, s[4:7], 0 offen
 buffer_store_format_xy v[2:3], v1, s[4:7], 0 offen
+tbuffer_load_format_xy v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_xy v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_d16_xy v1, v1, s[4:7], 0 offen
 buffer_store_format_d16_xy v1, v1, s[4:7], 0 offen
+tbuffer_load_format_d16_xy v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_d16_xy v1, v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_xyz v[2:4], v1, s[4:7], 0 offen
 buffer_store_format_xyz v[2:4], v1, s[4:7], 0 offen
+tbuffer_load_format_xyz v[0:2], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_xyz v[0:2], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_d16_xyz v[2:3], v1, s[4:7], 0 offen
 buffer_store_format_d16_xyz v[2:3], v1, s[4:7], 0 offen
+tbuffer_load_format_d16_xyz v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_d16_xyz v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_xyzw v[4:7], v1, s[4:7], 0 offen
 buffer_store_format_xyzw v[4:7], v1, s[4:7], 0 offen
+tbuffer_load_format_xyzw v[0:3], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_xyzw v[0:3], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
 buffer_load_format_d16_xyzw v[2:3], v1, s[4:7], 0 offen
 buffer_store_format_d16_xyzw v[2:3], v1, s[4:7], 0 offen
+tbuffer_load_format_d16_xyzw v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+tbuffer_store_format_d16_xyzw v[0:1], v33, s[16:19], s16 format:[BUF_NUM_FORMAT_UINT] offen
+buffer_load_format_d16_hi_x v1, off, s[0:3], s0
+buffer_store_format_d16_hi_x v1, off, s[0:3], s0
 buffer_atomic_swap v1, v1, s[4:7], 0 offen
 buffer_atomic_cmpswap v[2:3], v1, s[4:7], 0 offen
 buffer_atomic_add v1, v1, s[4:7], 0 offen
@@ -840,11 +987,15 @@ buffer_atomic_inc_x2 v[2:3], v1, s[4:7], 0 offen
 buffer_atomic_dec_x2 v[2:3], v1, s[4:7], 0 offen
 buffer_atomic_add_f32 v1, v1, s[4:7], 0 offen
 buffer_atomic_pk_add_f16 v1, v1, s[4:7], 0 offen
+buffer_atomic_pk_add_bf16 v1, off, s[0:3], s0
 buffer_atomic_add_f64 v[2:3], v1, s[4:7], 0 offen
 buffer_atomic_min_f64 v[2:3], v1, s[4:7], 0 offen
 buffer_atomic_max_f64 v[2:3], v1, s[4:7], 0 offen
 buffer_wbl2
 buffer_inv
+buffer_invl2
+buffer_wbinvl1
+buffer_wbinvl1_vol
 flat_load_ubyte v1, v[2:3]
 flat_load_sbyte v1, v[2:3]
 flat_load_ushort v1, v[2:3]
@@ -895,10 +1046,10 @@ flat_atomic_inc_x2 v[2:3], v[2:3]
 flat_atomic_dec_x2 v[2:3], v[2:3]
 flat_atomic_add_f32 v[2:3], v1
 flat_atomic_pk_add_f16 v[2:3], v1
+flat_atomic_pk_add_bf16 v[2:3], v1
 flat_atomic_add_f64 v[2:3], v[2:3]
 flat_atomic_min_f64 v[2:3], v[2:3]
 flat_atomic_max_f64 v[2:3], v[2:3]
-flat_atomic_pk_add_bf16 v[2:3], v1
 global_load_ubyte v1, v[2:3], off
 global_load_sbyte v1, v[2:3], off
 global_load_ushort v1, v[2:3], off
@@ -949,41 +1100,43 @@ global_atomic_inc_x2 v1, v[2:3], s[2:3]
 global_atomic_dec_x2 v1, v[2:3], s[2:3]
 global_atomic_add_f32 v[2:3], v1, off
 global_atomic_pk_add_f16 v[2:3], v1, off
+global_atomic_pk_add_bf16 v[2:3], v1, off
 global_atomic_add_f64 v1, v[2:3], s[2:3]
 global_atomic_min_f64 v1, v[2:3], s[2:3]
 global_atomic_max_f64 v1, v[2:3], s[2:3]
-global_atomic_pk_add_bf16 v[2:3], v1, off
-scratch_load_ubyte v1, v1, s2
-scratch_load_sbyte v1, v1, s2
-scratch_load_ushort v1, v1, s2
-scratch_load_sshort v1, v1, s2
-scratch_load_dword v1, v1, s2
-scratch_load_dwordx2 v[2:3], v1, s2
-scratch_load_dwordx3 v[2:4], v1, s2
-scratch_load_dwordx4 v[4:7], v1, s2
-scratch_load_ubyte_d16 v1, v1, s2
-scratch_load_ubyte_d16_hi v1, v1, s2
-scratch_load_sbyte_d16 v1, v1, s2
-scratch_load_sbyte_d16_hi v1, v1, s2
-scratch_load_short_d16 v1, v1, s2
-scratch_load_short_d16_hi v1, v1, s2
-scratch_store_byte v1, v1, s2
-scratch_store_byte_d16_hi v1, v1, s2
-scratch_store_short v1, v1, s2
-scratch_store_short_d16_hi v1, v1, s2
-scratch_store_dword v1, v1, s2
-scratch_store_dwordx2 v1, v[2:3], s2
-scratch_store_dwordx3 v1, v[2:4], s2
-scratch_store_dwordx4 v1, v[4:7], s2
+scratch_load_ubyte v1, v1, off
+scratch_load_sbyte v1, v1, off
+scratch_load_ushort v1, v1, off
+scratch_load_sshort v1, v1, off
+scratch_load_dword v1, v1, off
+scratch_load_dwordx2 v[2:3], v1, off
+scratch_load_dwordx3 v[2:4], v1, off
+scratch_load_dwordx4 v[4:7], v1, off
+scratch_load_ubyte_d16 v1, v1, off
+scratch_load_ubyte_d16_hi v1, v1, off
+scratch_load_sbyte_d16 v1, v1, off
+scratch_load_sbyte_d16_hi v1, v1, off
+scratch_load_short_d16 v1, v1, off
+scratch_load_short_d16_hi v1, v1, off
+scratch_store_byte v1, v1, off
+scratch_store_byte_d16_hi v1, v1, off
+scratch_store_short v1, v1, off
+scratch_store_short_d16_hi v1, v1, off
+scratch_store_dword v1, v1, off
+scratch_store_dwordx2 v1, v[2:3], off
+scratch_store_dwordx3 v1, v[2:4], off
+scratch_store_dwordx4 v1, v[4:7], off
 global_load_lds_ubyte v1, s[2:3]
-scratch_load_lds_ubyte v1, s2
 global_load_lds_sbyte v1, s[2:3]
-scratch_load_lds_sbyte v1, s2
 global_load_lds_ushort v1, s[2:3]
-scratch_load_lds_ushort v1, s2
 global_load_lds_sshort v1, s[2:3]
-scratch_load_lds_sshort v1, s2
 global_load_lds_dword v1, s[2:3]
+global_load_lds_dwordx3 v1, s[16:17]
+global_load_lds_dwordx4 v1, s[16:17]
+scratch_load_lds_ubyte v1, s2
+scratch_load_lds_sbyte v1, s2
+scratch_load_lds_ushort v1, s2
+scratch_load_lds_sshort v1, s2
 scratch_load_lds_dword v1, s2
 ds_read_b32 v1, v1
 ds_read_b64 v[2:3], v1
@@ -997,6 +1150,10 @@ ds_read2_b32 v[2:3], v1
 ds_read2st64_b32 v[2:3], v1
 ds_read2_b64 v[4:7], v1
 ds_read2st64_b64 v[4:7], v1
+ds_read_b64_tr_b4 v[0:1], v33
+ds_read_b96_tr_b6 v[0:2], v33
+ds_read_b64_tr_b8 v[0:1], v33
+ds_read_b64_tr_b16 v[0:1], v33
 ds_read_u8_d16 v1, v1
 ds_read_u8_d16_hi v1, v1
 ds_read_i8_d16 v1, v1
@@ -1101,7 +1258,14 @@ ds_wrap_rtn_b32 v1, v1, v1, v1
 ds_permute_b32 v1, v1, v1
 ds_bpermute_b32 v1, v1, v1
 ds_swizzle_b32 v1, v1
+ds_condxchg32_rtn_b64 v[0:1], v33, v[64:65]
 ds_nop
+ds_gws_init v2 gds
+ds_gws_barrier v2 gds
+ds_gws_sema_br v2 gds
+ds_gws_sema_v gds
+ds_gws_sema_p gds
+ds_gws_sema_release_all gds
 ds_read_addtid_b32 v1
 ds_write_addtid_b32 v1
 ds_append v1

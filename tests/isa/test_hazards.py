@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.hazard_rules import RULES
+from asmevo.isa.hazard_rules import rules
 from asmevo.isa.hazards import hazards, smallest_nop
 from asmevo.isa.program import Program
+from asmevo.isa.violation import Violation
 
-Write = Callable[[str], Program]
+Write = Callable[..., Program]
 
 _MFMA16 = "v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[4:7]"
 _MFMA32 = "v_mfma_f32_32x32x8_f16 v[16:31], v[8:9], v[10:11], v[32:47]"
@@ -80,6 +81,69 @@ RULE_CASES = [
 ]
 
 
+# gfx950 where it differs: XDL results take one wait state more, f64 ones of 16 passes eight.
+_MFMA128 = "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[8:15], v[16:23], v[4:7]"
+_NARROW128 = "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[8:11], v[16:19], v[4:7] cbsz:4 blgp:4"
+_MFMA4 = "v_mfma_f32_4x4x4_16b_f16 v[0:3], v[8:9], v[10:11], v[4:7]"
+GFX950_CASES = [
+    ("valu-permlane", "v_mov_b32_e32 v0, 0", "v_permlane16_swap_b32_e32 v1, v0", 2),
+    ("cmpx-permlane", "v_cmpx_eq_u32_e32 vcc, 0, v0", "v_permlane32_swap_b32_e32 v1, v2", 4),
+    ("shifted-valu", "v_cvt_scalef32_pk_fp8_f32 v0, v1, v2, v3 op_sel:[0,0,0,1]",
+     "v_mov_b32_e32 v2, v0", 1),
+    ("shifted-valu", "v_cvt_scalef32_sr_fp8_f32 v0, v1, v2, v3 op_sel:[0,0,1,0]",
+     "v_mov_b32_e32 v2, v0", 1),
+    ("xdl-c", _MFMA4, "v_mfma_f32_4x4x4_16b_f16 v[48:51], v[8:9], v[10:11], v[2:5]", 4),
+    ("xdl-c", _MFMA4, "v_mfma_f32_16x16x4_f32 v[48:51], v8, v9, v[2:5]", 3),
+    ("xdl-c", _MFMA16, "v_mfma_f32_16x16x16_f16 v[48:51], v[8:9], v[10:11], v[2:5]", 6),
+    ("xdl-result", _MFMA4, "v_add_f32_e32 v50, v3, v51", 5),
+    ("xdl-result", _MFMA16, "v_add_f32_e32 v50, v3, v51", 8),
+    ("xdl-result", _MFMA32, "global_store_dword v[4:5], v16, off", 12),
+    ("xdl-result", _MFMA128, "v_add_f32_e32 v50, v3, v51", 12),
+    ("xdl-result", _NARROW128, "v_add_f32_e32 v50, v3, v51", 8),
+    ("xdl-result", _MFMA16, "v_mfma_scale_f32_16x16x128_f8f6f4 v[60:63], v[8:11], v[16:19], "
+     "v[60:63], v3, v40 op_sel_hi:[0,0,0] cbsz:4 blgp:4", 8),
+    ("f64-16x16-c", _F64, "v_mfma_f64_16x16x4_f64 v[20:27], v[8:9], v[10:11], v[2:9]", 17),
+    ("f64-16x16-result", _F64, "v_mov_b32_e32 v50, v0", 19),
+    ("f64-16x16-overwritten", _F64, "v_mov_b32_e32 v0, 0", 11),
+    ("f64-16x16-memory", _F64, "ds_write_b32 v50, v0", 18),
+]
+
+# The gfx90a column: one row for all matrix operations that are not f64.
+_A_MFMA4 = "v_mfma_f32_4x4x4f16 v[0:3], v[8:9], v[10:11], v[4:7]"
+_A_MFMA16 = "v_mfma_f32_16x16x16f16 v[0:3], v[8:9], v[10:11], v[4:7]"
+_A_MFMA32 = "v_mfma_f32_32x32x2f32 v[16:31], v8, v9, v[32:47]"
+_A_F64 = "v_mfma_f64_16x16x4f64 v[0:7], v[8:9], v[10:11], v[12:19]"
+_A_F64_SMALL = "v_mfma_f64_4x4x4f64 v[0:1], v[8:9], v[10:11], v[12:13]"
+GFX90A_CASES = [
+    *(case for case in RULE_CASES if case[0] in (
+        "valu-sgpr-vmem", "valu-lane-select", "valu-vcc-div-fmas", "valu-dpp", "exec-dpp",
+        "setreg-getreg", "salu-m0", "dot-result")),
+    ("exec-mfma", "v_cmpx_eq_u32_e32 vcc, 0, v50", _A_MFMA16, 4),
+    ("store-data", "global_store_dwordx3 v[4:5], v[0:2], off", "v_mov_b32_e32 v2, 0", 1),
+    ("valu-mfma", "v_mov_b32_e32 v8, 0", _A_MFMA16, 2),
+    ("xdl-c", _A_MFMA4, "v_mfma_f32_4x4x4f16 v[48:51], v[8:9], v[10:11], v[2:5]", 2),
+    ("xdl-c", _A_MFMA16, "v_mfma_f32_16x16x4f32 v[48:51], v8, v9, v[2:5]", 8),
+    ("xdl-c", _A_MFMA32, "v_mfma_f32_16x16x4f32 v[48:51], v8, v9, v[18:21]", 16),
+    ("xdl-c", _A_MFMA16, "v_mfma_f64_16x16x4f64 v[48:55], v[8:9], v[10:11], v[2:9]", 9),
+    ("xdl-result", _A_MFMA4, "v_add_f32_e32 v50, v3, v51", 5),
+    ("xdl-result", _A_MFMA16, "v_mov_b32_e32 v3, 0", 11),
+    ("xdl-result", _A_MFMA32, "ds_write_b32 v50, v16", 19),
+    ("xdl-c-overwritten", _A_MFMA4, "v_mov_b32_e32 v4, 0", 1),
+    ("xdl-c-overwritten", _A_MFMA16, "v_mov_b32_e32 v4, 0", 7),
+    ("xdl-c-overwritten", _A_MFMA32, "v_mov_b32_e32 v47, 0", 15),
+    ("f64-4x4-c", _A_F64_SMALL, "v_mfma_f64_4x4x4f64 v[20:21], v[8:9], v[10:11], v[0:1]", 4),
+    ("f64-4x4-result", _A_F64_SMALL, "v_mov_b32_e32 v50, v0", 6),
+    ("f64-4x4-memory", _A_F64_SMALL, "ds_write_b32 v50, v0", 9),
+    ("f64-16x16-c", _A_F64, "v_mfma_f64_16x16x4f64 v[20:27], v[8:9], v[10:11], v[2:9]", 9),
+    ("f64-16x16-result", _A_F64, "v_mov_b32_e32 v0, 0", 11),
+    ("f64-16x16-memory", _A_F64, "ds_write_b32 v50, v0", 18),
+    ("f64-mfma-fma", _A_F64_SMALL, "v_fmac_f64_e32 v[20:21], v[22:23], v[24:25]", 2),
+]
+ALL_CASES = [*(("gfx942", *case) for case in RULE_CASES),
+             *(("gfx950", *case) for case in GFX950_CASES),
+             *(("gfx90a", *case) for case in GFX90A_CASES)]
+
+
 def _found(program: Program) -> Counter[str]:
     return Counter(v.kind for v in hazards(program))
 
@@ -89,17 +153,42 @@ def _nops(states: int) -> str:
     return "\n".join(lines + ([f"s_nop {states % 8 - 1}"] if states % 8 else []))
 
 
-@pytest.mark.parametrize(("kind", "producer", "consumer", "states"), RULE_CASES)
+@pytest.mark.parametrize(("isa", "kind", "producer", "consumer", "states"), ALL_CASES)
 def test_a_rule_holds_up_to_its_distance(
-        write: Write, kind: str, producer: str, consumer: str, states: int) -> None:
-    short = hazards(write(f"{producer}\n{_nops(states - 1)}\n{consumer}\ns_endpgm"))
-    (violation,) = [v for v in short if v.kind == kind]
+        write: Write, isa: str, kind: str, producer: str, consumer: str, states: int) -> None:
+    def found(distance: int) -> tuple[Violation, ...]:
+        return hazards(write(f"{producer}\n{_nops(distance)}\n{consumer}\ns_endpgm", isa))
+
+    (violation,) = [v for v in found(states - 1) if v.kind == kind]
     assert (violation.needed, violation.found) == (states, states - 1)
-    assert kind not in _found(write(f"{producer}\n{_nops(states)}\n{consumer}\ns_endpgm"))
+    assert kind not in {v.kind for v in found(states)}
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {rule.kind for rule in RULES} == {case[0] for case in RULE_CASES}
+    gfx942 = {case[0] for case in RULE_CASES}
+    gfx950 = {case[0] for case in GFX950_CASES}
+    gfx90a = {case[0] for case in GFX90A_CASES}
+    assert {rule.kind for rule in rules("gfx942")} == gfx942
+    assert {rule.kind for rule in rules("gfx950")} == gfx942 | gfx950
+    assert {rule.kind for rule in rules("gfx90a")} == gfx90a | {"valu-f64-mfma-memory"}
+
+
+def test_gfx90a_forgets_a_wait_behind_an_f64_matrix_operation(write: Write) -> None:
+    text = "v_mov_b32_e32 v50, 0\n {}\n ds_write_b32 v51, v50\n s_endpgm"
+    assert _found(write(text.format(_A_F64), "gfx90a")) == {"valu-f64-mfma-memory": 1}
+    assert _found(write(text.format(f"{_A_F64}\n s_nop 0"), "gfx90a")) == {}
+    assert _found(write(text.format("s_nop 0"), "gfx90a")) == {}
+    assert _found(write(text.format(_F64))) == {}
+
+
+@pytest.mark.parametrize("text", [
+    "v_readlane_b32 s0, v0, 1\n v_add_u32_e32 v1, s0, v1",
+    "v_exp_f32_e32 v0, v1\n v_add_f32_e32 v2, v0, v3",
+    "v_mov_b32_e32 v0, 0\n v_readfirstlane_b32 s0, v0",
+    f"{_A_MFMA4}\n v_mfma_f32_4x4x4f16 v[0:3], v[8:9], v[10:11], v[0:3]",
+    f"{_A_F64}\n v_mfma_f32_16x16x4f32 v[48:51], v8, v9, v[0:3]"])
+def test_pairs_that_need_nothing_on_gfx90a(write: Write, text: str) -> None:
+    assert hazards(write(f"{text}\n s_endpgm", "gfx90a")) == ()
 
 
 @pytest.mark.parametrize("text", [

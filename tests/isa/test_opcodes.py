@@ -12,32 +12,36 @@ from asmevo.codeobject import disassemble
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import ZigToolchain
 from asmevo.isa import opcodes
-from asmevo.isa.instruction import Instruction
+from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.matrix_timing import passes
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
+from asmevo.isa.targets import TARGETS, operations, targets_of
 
-_TARGET = Target("gfx942")
 _EXAMPLES = Path(__file__).with_name("operations.s")
 
 
-def _through_llvm(lines: list[str]) -> list[Instruction]:
+def _through_llvm(lines: list[str], isa: str = "gfx942") -> list[Instruction]:
     """What LLVM prints for the machine code it makes of each line."""
-    relocatable = ZigToolchain().assemble("\n".join([*lines, ""]), _TARGET)
+    target = Target(isa)
+    relocatable = ZigToolchain().assemble("\n".join([*lines, ""]), target)
     section = ELFFile(BytesIO(relocatable)).get_section_by_name(".text")
     assert section is not None
-    texts = [text for _, _, text in disassemble.rows(section.data(), _TARGET)]
+    texts = [text for _, _, text in disassemble.rows(section.data(), target)]
     assert len(texts) == len(lines)
     printed = [parse(text) for text in texts]
     assert [instruction.text for instruction in printed] == texts
     return printed
 
 
-def test_llvm_knows_every_operation_and_its_operands() -> None:
+@pytest.mark.parametrize("isa", TARGETS)
+def test_llvm_knows_every_operation_and_its_operands(isa: str) -> None:
     lines = [line for line in _EXAMPLES.read_text().splitlines() if not line.startswith("//")]
+    assert [parse(line).op for line in lines] == list(opcodes.OPCODES)
+    lines = [line for line in lines if isa in targets_of(parse(line).op)]
     written = [parse(line) for line in lines]
-    assert [i.op for i in written] == list(opcodes.OPCODES)
-    for ours, llvm in zip(written, _through_llvm(lines), strict=True):
+    assert tuple(i.op for i in written) == operations(isa)
+    for ours, llvm in zip(written, _through_llvm(lines, isa), strict=True):
         assert (ours.mnemonic, ours.reads, ours.writes, ours.unit) == (
             llvm.mnemonic, llvm.reads, llvm.writes, llvm.unit)
 
@@ -72,7 +76,10 @@ def test_suffixes_of_real_code_are_found_again(small_kernels: list[Program]) -> 
         assert (found.reads, found.writes) == (instruction.reads, instruction.writes)
 
 
-def test_every_matrix_operation_has_a_duration() -> None:
-    matrix = [op for op in opcodes.OPCODES if op.startswith(("v_mfma_", "v_smfmac_"))]
-    assert len(matrix) > 40
-    assert {passes(op) for op in matrix} == {2, 4, 8, 16}
+@pytest.mark.parametrize(("isa", "counts"), [
+    ("gfx90a", {2, 4, 8, 16}), ("gfx942", {2, 4, 8, 16}), ("gfx950", {2, 4, 8, 16})])
+def test_every_matrix_operation_has_a_duration(isa: str, counts: set[int]) -> None:
+    lines = [line for line in _EXAMPLES.read_text().splitlines() if not line.startswith("//")]
+    matrix = [i for i in map(parse, lines) if i.unit is Unit.MFMA and isa in targets_of(i.op)]
+    assert len(matrix) > 25
+    assert {passes(i, isa) for i in matrix} == counts

@@ -104,6 +104,27 @@ EFFECTS = {
         "mode, v8, v9, a0, a1, a2, a3, a4, a5", "a0, a1, a2, a3"),
     "v_smfmac_f32_16x16x32_f16 v[0:3], v[8:9], v[12:15], v20": (
         "mode, v0, v1, v2, v3, v8, v9, v12, v13, v14, v15, v20", "v0, v1, v2, v3"),
+    # gfx950
+    "v_mfma_scale_f32_16x16x128_f8f6f4 a[0:3], v[4:7], v[8:11], v[0:3], v12, v13 "
+    "op_sel_hi:[0,0,0] cbsz:4 blgp:4": (
+        "mode, v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13", "a0, a1, a2, a3"),
+    "v_permlane32_swap_b32_e32 v1, v2": ("v1, v2", "v1, v2"),
+    "v_cvt_scalef32_pk_fp4_f32 v0, v1, v2, v3 op_sel:[0,0,1,0]": ("v0, v1, v2, v3", "v0"),
+    "v_cvt_scalef32_pk_f32_fp4 v[0:1], v2, s3 op_sel:[1,0,0]": ("s3, v2", "v0, v1"),
+    "v_cvt_pk_bf16_f32 v0, v1, v2": ("v1, v2", "v0"),
+    "v_bitop3_b32 v0, v1, v2, v3 bitop3:0x1b": ("v1, v2, v3", "v0"),
+    "ds_read_b64_tr_b16 a[0:1], v2": ("v2", "a0, a1"),
+    "buffer_load_dwordx4 v0, s[4:7], 0 offen lds": ("s4, s5, s6, s7, m0, v0", ""),
+    # gfx90a
+    "global_atomic_add v1, v[2:3], v4, off glc": ("v2, v3, v4", "v1"),
+    "buffer_load_dword v1, v2, s[4:7], 0 offen glc slc scc": ("s4, s5, s6, s7, v2", "v1"),
+    "v_mac_f32_e32 v1, v2, v3": ("v1, v2, v3", "v1"),
+    "v_madak_f32 v1, v2, v3, 0x12345678": ("v2, v3", "v1"),
+    "v_mfma_f64_4x4x4f64 a[0:1], v[2:3], v[4:5], 0": ("mode, v2, v3, v4, v5", "a0, a1"),
+    "tbuffer_load_format_xy v[0:1], v2, s[4:7], 0 format:[BUF_NUM_FORMAT_UINT] offen": (
+        "s4, s5, s6, s7, v2", "v0, v1"),
+    "s_add_u32 s4, s4, f@rel32@lo+4": ("s4", "s4, scc"),
+    "s_swappc_b64 s[30:31], s[4:5]": ("s4, s5", "s30, s31"),
 }
 
 
@@ -111,7 +132,7 @@ EFFECTS = {
 def test_reads_and_writes(text: str) -> None:
     instruction = parse(text)
     reads, writes = EFFECTS[text]
-    vector = instruction.op.startswith(("v_", "ds_", "buffer_", "global_", "flat_"))
+    vector = instruction.op.startswith(("v_", "ds_", "buffer_", "tbuffer_", "global_", "flat_"))
     ignored = _VECTOR_STATE if vector and instruction.unit is not Unit.MFMA else 0
     assert names(instruction.reads & ~ignored) == reads
     assert names(instruction.writes) == writes
@@ -188,7 +209,7 @@ def test_modifiers_have_values() -> None:
     ("s_set_gpr_idx_on s1, gpr_idx(SRC0,DST)", 9), ("s_set_gpr_idx_on s1, gpr_idx()", 0),
     ("s_getreg_b32 s1, hwreg(HW_REG_MODE, 4, 2)", 1 | 4 << 6 | 1 << 11),
     ("s_getreg_b32 s1, hwreg(HW_REG_HW_ID)", 4 | 31 << 11),
-    ("s_sendmsg sendmsg(MSG_INTERRUPT)", 1)])
+    ("s_sendmsg sendmsg(MSG_INTERRUPT)", 1), ("s_sendmsg sendmsg(2, 1, 3)", 2 | 1 << 4 | 3 << 8)])
 def test_named_fields_encode(text: str, value: int) -> None:
     operand = parse(text).operands[-1]
     assert (operand.kind, operand.value) == (OperandKind.NAMED, value)
@@ -201,6 +222,7 @@ def test_named_fields_encode(text: str, value: int) -> None:
     "s_mov_b32 s0, 0x100000000", "s_mov_b32 s0, -2147483649", "s_mov_b32 s0, 1e99",
     "v_mov_b32_e32 -v0, v1", "s_waitcnt", "s_waitcnt vmcnt(64)", "s_waitcnt vmcnt(1) vmcnt(2)",
     "s_waitcnt nonsense", "s_branch 0x12345", "s_branch 1+2", "s_mov_b64 [s0, s1], 0",
+    "s_sendmsg sendmsg(2, 8)", "s_sendmsg sendmsg(1, 1, 1, 1)",
     "buffer_load_dword v0, v1, s[0:3], 0 offen tfe", "v_mov_b32_e32 v0, src_lds_direct",
     "ds_read_b32 v0, v1 offset:", "ds_read_b32 v0, v1 offset:1 offset:2",
     "v_mov_b32_dpp v0, v1 quad_perm:3", "s_getreg_b32 s0, hwreg(77)", "s_mov_b32 s0, " + "1" * 600,
@@ -211,8 +233,8 @@ def test_malformed_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("mnemonic", [
-    "s_bogus", "v_add3_u32_e32", "s_add_u32_e64", "v_add_f32_e99", "s_movrels_b32", ".long",
-    "tbuffer_load_format_x", "exp", "image_load"])
+    "s_bogus", "v_add3_u32_e32", "s_add_u32_e64", "v_add_f32_e99", "s_movrels_b32", ".quad",
+    "tbuffer_load_format_q", "exp", "image_load"])
 def test_an_unknown_mnemonic_is_named(mnemonic: str) -> None:
     with pytest.raises(UnknownInstructionError, match=mnemonic):
         parse(f"{mnemonic} v0, v1")
