@@ -11,9 +11,9 @@ from rich.text import Text
 
 from asmevo.failure import printable
 from asmevo.report.result import Result
-from asmevo.report.roundtrip import folder_table
+from asmevo.report.roundtrip import folder_table, reasons
 
-_SHOWN_EXCEPTIONS = 20
+_SHOWN_REASONS = 20
 _SHOWN_MNEMONICS = 12
 _SHOWN_KERNELS = 8
 
@@ -53,12 +53,14 @@ def _columns(headings: str, rows: list[tuple[object, ...]]) -> Table:
 
 def _roundtrip(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield folder_table(details["folders"])
-    exceptions = details["exceptions"]
-    if exceptions:
-        shown = exceptions[:_SHOWN_EXCEPTIONS]
-        yield _columns("exception,reason", [(e["name"], e["reason"]) for e in shown])
-        if len(exceptions) > len(shown):
-            yield Text(f"... and {len(exceptions) - len(shown)} more in result.json", "dim")
+    groups = reasons(details["exceptions"])
+    if groups:
+        yield _columns("exceptions>,architecture,reason,for example", [
+            (count, architecture, reason, name)
+            for reason, architecture, count, name in groups[:_SHOWN_REASONS]
+        ])
+        if len(groups) > _SHOWN_REASONS:
+            yield Text(f"... and {len(groups) - _SHOWN_REASONS} more reasons in table.md", "dim")
     yield _facts(
         ("status", f"{details['identical']} of {details['total']} objects identical"),
         ("files", result.folder),

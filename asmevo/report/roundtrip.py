@@ -52,11 +52,22 @@ def markdown(folders: Sequence[Folder], exceptions: Sequence[Mapping[str, object
         lines += ["What does not round-trip:", ""]
         lines += [_line(row) for row in (("reason", "architecture", "objects", "for example"),
                                          ("---", "---", "---:", "---"))]
-        lines += [_line(row) for row in _reasons(exceptions)]
+        lines += [_line((*row, f"`{name}`")) for *row, name in reasons(exceptions)]
     else:
         lines.append("Every object comes back byte for byte.")
     lines += ["", "Made with " + "; ".join(f"{k} {v}" for k, v in sorted(versions.items())) + "."]
     return "\n".join(lines) + "\n"
+
+
+def reasons(exceptions: Sequence[Mapping[str, object]]) -> list[tuple[str, str, str, str]]:
+    """Reason, architecture, number of objects and one of their names; most objects first."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for exception in exceptions:
+        key = (str(exception["reason"]), str(exception["architecture"] or "unknown"))
+        groups.setdefault(key, []).append(str(exception["name"]))
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [(reason, architecture, f"{len(names):,}", names[0])
+            for (reason, architecture), names in ordered]
 
 
 def checked_document(path: Path) -> str:
@@ -113,16 +124,6 @@ def _siblings(folder: Folder) -> tuple[object, object, str]:
 
 def _counts(total: int, identical: int) -> tuple[str, str, str]:
     return f"{total:,}", f"{identical:,}", f"{total - identical:,}"
-
-
-def _reasons(exceptions: Sequence[Mapping[str, object]]) -> list[tuple[str, ...]]:
-    groups: dict[tuple[str, str], list[str]] = {}
-    for exception in exceptions:
-        key = (str(exception["reason"]), str(exception["architecture"] or "unknown"))
-        groups.setdefault(key, []).append(str(exception["name"]))
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [(reason, architecture, f"{len(names):,}", f"`{names[0]}`")
-            for (reason, architecture), names in ordered]
 
 
 def _line(cells: Sequence[str]) -> str:
