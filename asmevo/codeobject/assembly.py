@@ -56,12 +56,35 @@ class KernelBody:
         """What each line contributes to the document; the instruction is in its last line."""
         padding = ""
         for line in self.lines:
-            labels = "".join(f"{label}:\n" for label in line.labels)
+            labels = "".join([f"{label}:\n" for label in line.labels]) if line.labels else ""
             if line.padding:
                 yield labels + (f"\t{line.padding}\n" if labels or line.padding != padding else "")
+            elif not line.text:
+                yield labels
+            elif line.encoding is UNCHANGED:
+                yield f"{labels}\t{line.text}\n"
             else:
-                yield labels + (f"\t{line.text}{line.encoding.comment()}\n" if line.text else "")
+                yield f"{labels}\t{line.text}{line.encoding.comment()}\n"
             padding = line.padding
+
+
+    def statements(self) -> Iterator[tuple[str, tuple[Line, ...]]]:
+        """Each statement of the document without its labels, and the lines that it stands for.
+
+        That is one line, or all that an alignment directive makes. A reader of an edited document
+        finds here what a statement was in the recovered one.
+        """
+        run: list[Line] = []
+        for line in self.lines:
+            if run and (line.padding != run[0].padding or line.labels):
+                yield run[0].padding, tuple(run)
+                run = []
+            if line.padding:
+                run.append(line)
+            elif line.text:
+                yield f"{line.text}{line.encoding.comment()}", (line,)
+        if run:
+            yield run[0].padding, tuple(run)
 
 
 @dataclass(frozen=True, slots=True)

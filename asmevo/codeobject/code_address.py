@@ -6,8 +6,8 @@ LLVM makes an address out of the program counter in three instructions::
     s_add_u32   s4, s4, symbol@rel32@lo+4
     s_addc_u32  s5, s5, symbol@rel32@hi+12
 
-In a linked object the two literals are numbers, which go stale when an edit moves the code or what it
-points to.
+In a linked object the two literals are numbers, which go stale when an edit moves the code or what
+it points to.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from asmevo.codeobject.errors import CodeObjectError
 
 _GETPC = re.compile(r"s_getpc_b64 (s\[(\d+):(\d+)\]|vcc)")
 _ADD = re.compile(r"(s_addc?_u32) (\S+), (\S+), (\S+)")
+_ENDS = re.compile(r"s_c?branch|s_setpc|s_swappc|s_call|s_endpgm")
 # Instructions in a row within which the additions must follow; LLVM puts them next to each other.
 _REACH = 16
 
@@ -29,8 +30,9 @@ _REACH = 16
 class CodeAddress:
     """One address computation; indices count the rows of the listing.
 
-    ``base`` is the offset that ``s_getpc_b64`` returns and ``value`` what is added to it. ``low`` and
-    ``high`` are the additions; ``high`` is -1 when the upper half is an inline constant, which stays.
+    ``base`` is the offset that ``s_getpc_b64`` returns and ``value`` what is added to it. ``low``
+    and ``high`` are the additions; ``high`` is -1 when the upper half is an inline constant, which
+    stays.
     """
 
     getpc: int
@@ -50,8 +52,8 @@ def code_addresses(code: bytes, listing: Sequence[Row]) -> Iterator[CodeAddress]
             found = _additions(code, listing, index)
             if found is None:
                 raise CodeObjectError(
-                    f"recovery does not handle '{text}' (offset {offset:#x}): the address made from "
-                    "it is not a sum with literals, and would not follow an edit")
+                    f"recovery does not handle '{text}' (offset {offset:#x}): the address made "
+                    "from it is not a sum with literals, and would not follow an edit")
             low, high, value = found
             yield CodeAddress(index, low, high, offset + size, value)
 
@@ -59,8 +61,8 @@ def code_addresses(code: bytes, listing: Sequence[Row]) -> Iterator[CodeAddress]
 def symbolic(text: str, symbol: str, part: str, base: str) -> str:
     """An addition with ``symbol`` in place of its literal; ``part`` is ``rel32@lo`` or the like.
 
-    The distance to ``base``, the label behind ``s_getpc_b64``, is written as an expression so that it
-    stays right when an instruction is inserted between the two.
+    The distance to ``base``, the label behind ``s_getpc_b64``, is written as an expression so that
+    it stays right when an instruction is inserted between the two.
     """
     match = _ADD.fullmatch(text)
     if match is None:
@@ -87,9 +89,7 @@ def _additions(code: bytes, listing: Sequence[Row], index: int) -> tuple[int, in
             if add[4] in ("0", "-1"):
                 return low, -1, _signed((0xFFFFFFFF if add[4] == "-1" else 0) << 32 | value)
             return None
-        elif re.match(r"s_c?branch|s_setpc|s_swappc|s_call|s_endpgm", text):
-            return None
-        elif _writes(text, int(match[2] or -1), int(match[3] or -1)):
+        elif _ENDS.match(text) or _writes(text, int(match[2] or -1), int(match[3] or -1)):
             return None
     return None
 

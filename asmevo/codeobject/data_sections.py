@@ -14,8 +14,8 @@ from asmevo.codeobject.symbols import checked
 
 # Sections that the assembler and linker make by themselves, or from other parts of the text.
 _MADE = frozenset({
-    "", ".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".rela.dyn", ".text", ".dynamic", ".got",
-    ".relro_padding", ".comment", ".symtab", ".shstrtab", ".strtab",
+    "", ".note", ".dynsym", ".gnu.hash", ".hash", ".dynstr", ".rela.dyn", ".text", ".dynamic",
+    ".got", ".relro_padding", ".comment", ".symtab", ".shstrtab", ".strtab",
 })
 _TYPES = {"SHT_PROGBITS": "progbits", "SHT_NOBITS": "nobits", "SHT_INIT_ARRAY": "init_array",
           "SHT_FINI_ARRAY": "fini_array", "SHT_NOTE": "note"}

@@ -60,8 +60,8 @@ def local_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
 def labels(code_object: CodeObject, kernel: Kernel, listing: Sequence[Row]) -> Mapping[int, str]:
     """Names of a kernel's code offsets: its local symbols, and one for every other branch target.
 
-    Synthetic names, from the offset in ``.text``, start with ``.L`` so that the assembler keeps them
-    out of the symbol table.
+    Synthetic names, from the offset in ``.text``, start with ``.L`` so that the assembler keeps
+    them out of the symbol table.
     Where several symbols share an address the first names it.
     """
     base = code_object.section(".text").address + kernel.entry

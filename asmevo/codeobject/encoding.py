@@ -1,13 +1,13 @@
 """Bits of an instruction that LLVM neither prints nor writes, as a comment behind its text.
 
-Other compilers set bits that no operand stands for: AITER's gfx950 objects have bits 13 and 14 set in
-the first word of ``v_mfma_scale_f32_16x16x128_f8f6f4``. LLVM decodes such an instruction and encodes it
-without them. Kept as data it could not be edited, so the text gets a comment::
+Other compilers set bits that no operand stands for: AITER's gfx950 objects have bits 13 and 14 set
+in the first word of ``v_mfma_scale_f32_16x16x128_f8f6f4``. LLVM decodes such an instruction and
+encodes it without them. Kept as data it could not be edited, so the text gets a comment::
 
     v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], ... // enc: |0x6000
 
-``|`` names bits to set and ``&~`` bits to clear, in the instruction's bytes as a little-endian number.
-An assembler that does not know the comment makes an object that is the same to LLVM.
+``|`` names bits to set and ``&~`` bits to clear, in the instruction's bytes as a little-endian
+number. An assembler that does not know the comment makes an object that is the same to LLVM.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from asmevo.codeobject.elf import read_tables
 from asmevo.codeobject.errors import ToolchainError
 
-_COMMENT = re.compile(r" // enc:(?: \|0x([0-9a-f]{1,32}))?(?: &~0x([0-9a-f]{1,32}))?$", re.MULTILINE)
+_COMMENT = re.compile(
+    r" // enc:(?: \|0x([0-9a-f]{1,32}))?(?: &~0x([0-9a-f]{1,32}))?$", re.MULTILINE)
 _SECTION = ".asmevo.encoding"
 _LABEL = ".L_asmevo_encoding_"
 # Elf64_Rela: offset, symbol and type, addend. The symbol is that of .text.

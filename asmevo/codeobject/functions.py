@@ -56,9 +56,10 @@ def functions(code_object: CodeObject) -> tuple[Function, ...]:
             raise CodeObjectError(f"the function '{long[0]}' does not end where the next starts")
         own = [kernels[s.name] for s in named if s.name in kernels]
         if len(own) > 1:
-            raise CodeObjectError(f"kernels '{own[0].symbol}' and '{own[1].symbol}' share their code")
-        symbol = own[0].symbol if own else named[0].name
-        found.append(Function(symbol, start, stop - start, tuple(named), own[0] if own else None))
+            raise CodeObjectError(f"kernels '{own[0].symbol}' and '{own[1].symbol}' share "
+                                  "their code")
+        name = own[0].symbol if own else named[0].name
+        found.append(Function(name, start, stop - start, tuple(named), own[0] if own else None))
     return tuple(found)
 
 

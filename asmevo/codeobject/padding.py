@@ -1,10 +1,10 @@
 """Filler between pieces of code that stand at aligned addresses.
 
 Kept as instructions, filler would move what follows it when an edit changes the code in front. Two
-places have it: between functions, and in the prologue of a kernel whose arguments are preloaded into
-SGPRs. Firmware that preloads enters such a kernel 256 bytes behind its symbol; older firmware enters
-at the symbol, where code loads the arguments and branches (LLVM "User Guide for AMDGPU Backend",
-section "Preloaded Kernel Arguments").
+places have it: between functions, and in the prologue of a kernel whose arguments are preloaded
+into SGPRs. Firmware that preloads enters such a kernel 256 bytes behind its symbol; older firmware
+enters at the symbol, where code loads the arguments and branches (LLVM "User Guide for AMDGPU
+Backend", section "Preloaded Kernel Arguments").
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def instruction_rows(body: KernelBody, listing: Sequence[Row], entry: int) -> tu
     for line in body.lines:
         if line.padding:
             if line.padding != padding or line.labels:
-                index = _skipped(listing, index, entry, 1 << int(line.padding.split()[1].strip(",")))
+                exponent = int(line.padding.split()[1].strip(","))
+                index = _skipped(listing, index, entry, 1 << exponent)
         elif line.text:
             found += listing[index:index + 1]
             index += 1

@@ -178,7 +178,7 @@ def _lines(code_object: CodeObject, function: Function, labels: Labels,
         shown = written.get(index, text)
         if target is not None:
             shown = f"{text.rsplit(' ', 1)[0]} {labels.branch_names[function.entry + target]}"
-        elif match := _UNTRACEABLE.match(text):
+        elif text.startswith("s_") and (match := _UNTRACEABLE.match(text)):
             raise CodeObjectError(f"recovery does not handle '{match[0]}' (offset {place:#x}): "
                                   "code addresses in registers would not follow an edit")
         if place in fallbacks.data:

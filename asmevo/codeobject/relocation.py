@@ -19,7 +19,7 @@ _RELATIVE64 = 13
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """Eight bytes at ``address`` that become a symbol's value, or the load address, plus ``addend``.
+    """Eight bytes at ``address`` that become a symbol's value or the load address, plus ``addend``.
 
     Without a ``symbol`` the addend is an address within the object.
     """

@@ -108,8 +108,8 @@ def _rejected(code_object: CodeObject, assembly: Assembly, error: AssemblerError
 def _not_reencoded(code_object: CodeObject, data: bytes) -> Fallbacks:
     """The instructions whose bytes differ, when every function has as many as before.
 
-    Branches are left out: theirs differ when an instruction between them and their target does. What
-    decodes to the same text as before differs only in bits that LLVM ignores.
+    Branches are left out: theirs differ when an instruction between them and their target does.
+    What decodes to the same text as before differs only in bits that LLVM ignores.
     """
     try:
         rebuilt = CodeObject.parse(data)

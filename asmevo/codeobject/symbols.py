@@ -21,7 +21,8 @@ _DYNAMIC = ("_DYNAMIC", "NOTYPE", "LOCAL", "HIDDEN", ".dynamic")
 def own_symbols(code_object: CodeObject) -> tuple[Symbol, ...]:
     """The symbols that the text has to declare, in order, after checking that it can.
 
-    Hidden symbols are local in the linked object, but had their place among the global ones. Raises `CodeObjectError` naming the first that is of an unknown kind.
+    Hidden symbols are local in the linked object, but had their place among the global ones. Raises
+    `CodeObjectError` naming the first that is of an unknown kind.
     """
     places = {s.name for s in code_object.sections}
     found: list[Symbol] = []
@@ -54,7 +55,7 @@ def declarations(code_object: CodeObject) -> Iterator[str]:
             yield f"\t.{'weak' if symbol.binding == 'WEAK' else 'globl'} {symbol.name}"
             if symbol.section == "ABS":
                 yield f"\t.set {symbol.name}, {symbol.value:#x}"
-        # `.amdhsa_kernel` gives the handle the function's visibility, and then protects the function.
+        # `.amdhsa_kernel` gives the handle the function's visibility, then protects the function.
         shown = symbol.visibility
         if symbol.name in handles or f"{symbol.name}.kd" in handles:
             handle = symbol.name if symbol.name in handles else f"{symbol.name}.kd"

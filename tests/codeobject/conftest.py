@@ -69,8 +69,7 @@ def compile_hip(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 def triton_objects(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, CodeObject]:
     """Triton's HSACO of every kernel and processor, by ``processor/name``."""
     if importlib.util.find_spec("triton") is None:
-        if (sys.platform == "linux" and platform.machine() == "x86_64"
-                and sys.version_info < (3, 15)):
+        if sys.platform == "linux" and platform.machine() == "x86_64":
             pytest.fail("these tests need the Python package 'triton' (pip install '.[test]')")
         pytest.skip("there is no triton wheel for this platform")
     folder = tmp_path_factory.mktemp("triton")

@@ -1,7 +1,8 @@
-"""Objects of several functions with data and relocations: round trip, and edits that move things."""
+"""Objects of several functions with data and relocations: round trip, edits that move things."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 
@@ -13,11 +14,13 @@ from asmevo.codeobject.assembly import Assembly, Edit, KernelBody
 from asmevo.codeobject.build import build
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import branch_target, program
+from asmevo.codeobject.eh_frame import frame_pointers
 from asmevo.codeobject.functions import functions, listing
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.relocation import relocations
 from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.toolchain import Toolchain
+from asmevo.errors import AsmEvoError
 
 Compile = Callable[..., CodeObject]
 
@@ -65,11 +68,13 @@ def test_each_function_has_a_body(compile_hip: Compile) -> None:
 
 def test_addresses_are_symbolic_as_the_compiler_wrote_them(compile_hip: Compile) -> None:
     text = recover(compile_hip("multi.hip")).text()
-    references = re.findall(r"(\w+)@(\w+@\w+)\+4\+\(\.-\.L_pc_[0-9a-f]+\)", text)
+    references = re.findall(r"([\w.]+)@(\w+@\w+)\+4\+\(\.-\.L_pc_[0-9a-f]+\)", text)
     # In order of the code, as clang's own output has them.
     assert [name for name, kind in references if kind.endswith("@lo")] == [
-        "initialised", "_ZL5twicei", "_ZL5table", "_Z8externalfi", "zeroed", "_ZL6thricei", "pointer",
-        "preemptible", "dispatch", "_Z8externalfi", "_ZL5table", "_Z8externalfi", "_ZL5table"]
+        "initialised", "_ZL5twicei", "_ZL5table", "_Z8externalfi", "zeroed", "_ZL6thricei",
+        "pointer", "preemptible", "dispatch",
+        # The second and third element of the table.
+        "_Z8externalfi", ".L.rodata_0184", "_Z8externalfi", ".L.rodata_0188"]
     assert [kind for name, kind in references if name == "preemptible"] == [
         "gotpcrel32@lo", "gotpcrel32@hi"]
     assert "\t.quad _ZL5twicei\n\t.quad _ZL6thricei\n" in text
@@ -112,10 +117,10 @@ class Resolved:
     def _computed(self, base: int) -> int:
         """Run s_add_u32 and s_addc_u32 with the literals behind ``base``."""
         text = self._object.section(".text")
-        code = self._object.data[text.offset + base - self.text:][:64]
+        code = self._object.data[text.offset + base - self.text:][:256]
         literals: list[int] = []
         at = 0
-        while len(literals) < 2:
+        while len(literals) < 2 and at < len(code):
             word = int.from_bytes(code[at:at + 4], "little")
             literal = int.from_bytes(code[at + 4:at + 8], "little")
             # SOP2: s_add_u32 is opcode 0, s_addc_u32 opcode 4; source 1 is 255 for a literal.
@@ -139,13 +144,17 @@ class Resolved:
                     texts = [self._plain(row) for row in rows
                              if self.text + function.entry + row[0] >= address]
                     return f"{function.symbol}: {texts[:4]}"
-                return f"{section.name}+{address - section.address:#x}"
+                return next((f"{s.name}+{address - s.value}" for s in self._object.symbols
+                             if s.value <= address < s.value + s.size
+                             and s.section == section.name),
+                            f"{section.name}+{address - section.address}")
         return f"{address:#x}"
 
     @staticmethod
     def _plain(row: tuple[int, int, str]) -> str:
         """An instruction without what an edit elsewhere changes in it."""
-        if branch_target(row[0], row[2]) is not None or (row[1] == 8 and row[2].startswith("s_add")):
+        addition = row[1] == 8 and row[2].startswith("s_add")
+        if addition or branch_target(row[0], row[2]) is not None:
             return row[2].split()[0]
         return row[2]
 
@@ -169,14 +178,14 @@ def test_insertion_keeps_every_address(compile_hip: Compile, toolchain: Toolchai
     original = compile_hip(*variant)
     assembly = recover(original)
     symbol, position = data.draw(st.sampled_from(positions(assembly)))
-    # An insertion right behind a branch target may be what the target leads to; compare before it.
-    rebuilt = CodeObject.parse(
-        build(original, edited(assembly, symbol, position, data.draw(st.integers(1, 90))), toolchain))
+    changed = edited(assembly, symbol, position, data.draw(st.integers(1, 9)))
+    rebuilt = CodeObject.parse(build(original, changed, toolchain))
     before, after = Resolved(original), Resolved(rebuilt)
     assert after.data == before.data
     assert len(after.code) == len(before.code)
     for old, new in zip(before.code, after.code, strict=True):
         assert new[:2] == old[:2]
+        # What is inserted in front of a target is what the target leads to.
         assert new[2] == old[2] or "s_nop 11" in new[2]
     for kernel in rebuilt.kernels:
         assert kernel.entry % 256 == 0
@@ -206,3 +215,27 @@ def test_growing_data_keeps_every_address(compile_hip: Compile, toolchain: Toolc
     rebuilt = CodeObject.parse(build(original, changed, toolchain))
     assert Resolved(rebuilt).code == Resolved(original).code
     assert Resolved(rebuilt).data == Resolved(original).data
+
+
+def test_frame_description_follows_its_function(compile_hip: Compile, toolchain: Toolchain) -> None:
+    original = compile_hip("written.s")
+    assert "\t.long alias-.\n" in recover(original).text()
+    changed = edited(recover(original), "kernel", 0, 40)
+    rebuilt = CodeObject.parse(build(original, changed, toolchain))
+    (pointer,) = frame_pointers(rebuilt)
+    assert pointer.target == next(s.value for s in rebuilt.symbols if s.name == "callee")
+
+
+@settings(max_examples=60, deadline=None)
+@given(changes=st.lists(st.tuples(st.integers(0, 1 << 14), st.integers(0, 255)), min_size=1,
+                        max_size=6))
+@pytest.mark.parametrize("file", ["multi.hip", "written.s"])
+def test_damaged_object_is_refused_or_survives(compile_hip: Compile, toolchain: Toolchain,
+                                               file: str, changes: list[tuple[int, int]]) -> None:
+    """Sections, symbols, relocations and frames are read from bytes that nobody vouches for."""
+    data = bytearray(compile_hip(file).data)
+    for position, value in changes:
+        data[position % len(data)] = value
+    with contextlib.suppress(AsmEvoError):
+        report = round_trip(CodeObject.parse(bytes(data)), toolchain)
+        assert report.identical == (report.first_difference is None)

@@ -7,6 +7,7 @@ import importlib.metadata
 import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -188,7 +189,7 @@ def test_unhandled_constructs_are_named(layer_norm: CodeObject) -> None:
         with pytest.raises(CodeObjectError, match=message):
             recover(replace(code_object, sha256=message))
 
-    def added(**changes: object) -> CodeObject:
+    def added(**changes: Any) -> CodeObject:
         return replace(layer_norm, symbols=(*layer_norm.symbols, replace(symbol, **changes)))
 
     refused(replace(layer_norm, target=Target("gfx908")), "does not handle gfx908")

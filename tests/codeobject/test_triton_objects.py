@@ -53,8 +53,8 @@ def test_objects_have_what_they_are_compiled_for(triton_objects: Objects, isa: s
 
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("name", ["add", "calls", "softmax"])
-def test_second_entry_stays_where_firmware_looks_for_it(triton_objects: Objects, isa: str, name: str,
-                                                       toolchain: Toolchain) -> None:
+def test_second_entry_stays_where_firmware_looks_for_it(
+        triton_objects: Objects, toolchain: Toolchain, isa: str, name: str) -> None:
     original = triton_objects[f"{isa}/{name}"]
     kernel = original.kernel()
     assert kernel.descriptor.kernarg_preload_length

@@ -1,7 +1,7 @@
 """Triton kernels whose HSACO has what AITER's objects lack, and a command that compiles them.
 
-``python triton_kernels.py FOLDER ISA...`` writes ``FOLDER/ISA/NAME.hsaco`` for every kernel of `CASES`.
-It needs the ``triton`` wheel, but neither torch nor a GPU.
+``python triton_kernels.py FOLDER ISA...`` writes ``FOLDER/ISA/NAME.hsaco`` for every kernel of
+`CASES`. It needs the ``triton`` wheel, but neither torch nor a GPU.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def gemm(a, b, c, m, n, k, sa, sb, sc, M: tl.constexpr, N: tl.constexpr, K: tl.c
     pa = a + rows[:, None] * sa + inner[None, :]
     pb = b + inner[:, None] * sb + cols[None, :]
     acc = tl.zeros([M, N], tl.int32 if a.dtype.element_ty == tl.int8 else tl.float32)
-    for step in range(0, tl.cdiv(k, K)):
+    for step in range(tl.cdiv(k, K)):
         left = k - step * K
         acc = tl.dot(tl.load(pa, inner[None, :] < left, other=0),
                      tl.load(pb, inner[:, None] < left, other=0), acc, out_dtype=acc.dtype)
@@ -108,7 +108,8 @@ def attention(q, k, v, out, n, scale, D: tl.constexpr, B: tl.constexpr):
         p = tl.exp2(s - new[:, None])
         alpha = tl.exp2(top - new)
         total = total * alpha + tl.sum(p, 1)
-        acc = acc * alpha[:, None] + tl.dot(p.to(tl.float16), tl.load(v + j[:, None] * D + d[None, :]))
+        value = tl.load(v + j[:, None] * D + d[None, :])
+        acc = acc * alpha[:, None] + tl.dot(p.to(tl.float16), value)
         top = new
     tl.store(out + at[:, None] * D + d[None, :], (acc / total[:, None]).to(tl.float16))
 
@@ -247,7 +248,7 @@ CASES = {
 
 
 def hsaco(case: Case, isa: str) -> bytes:
-    """The HSACO of one case; every pointer is declared 16-byte aligned, as Triton does by itself."""
+    """The HSACO of one case; pointers are declared 16-byte aligned, as Triton does by itself."""
     names = iter(case.types.split())
     signature = {name: "constexpr" if name in case.constants else next(names)
                  for name in case.kernel.arg_names}

@@ -41,10 +41,13 @@ behind:
 callee:
 alias:
 	.type alias,@function
+	.cfi_sections .eh_frame
+	.cfi_startproc
 	s_nop 1
 kept_label:
 	s_add_u32 s30, s30, 0
 	s_setpc_b64 s[30:31]
+	.cfi_endproc
 	.size callee, .-callee
 
 	.section .rodata,"a",@progbits
