@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -14,6 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from asmevo.config import register
 from asmevo.failure import explain
+
+# Not what is quoted already, a list or null.
+_FILE_OVERRIDE = re.compile(r"""(\+{0,2}(?:source|original|output|readme))=((?!['"\[]|null$).+)""")
+_SPECIAL = re.compile(r"[^\w/\-.+%*@?:]", re.ASCII)
 
 
 def config_folder() -> str:
@@ -25,8 +31,25 @@ def config_folder() -> str:
     return str(package / "conf")
 
 
+def quoted(arguments: Sequence[str]) -> list[str]:
+    """The arguments with file names quoted that Hydra's grammar cannot take as they are.
+
+    ``lib.so!kernel`` and ``a=b.co`` are ordinary names to a person and a shell.
+    """
+    sweep = bool({"-m", "--multirun"} & set(arguments))
+    result = []
+    for argument in arguments:
+        match = _FILE_OVERRIDE.fullmatch(argument)
+        if match and _SPECIAL.search(match[2]) and not (sweep and "," in match[2]):
+            text = match[2].replace("\\", "\\\\").replace("'", "\\'")
+            argument = f"{match[1]}='{text}'"
+        result.append(argument)
+    return result
+
+
 def main() -> int:
     """Run AsmEvo; gives the exit status."""
+    sys.argv[1:] = quoted(sys.argv[1:])
     statuses: list[int] = []
     wants_traceback = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("", "0")
     # Hydra would print errors its own way and exit with 1; with this set it lets them through.

@@ -96,6 +96,11 @@ class TaskConfig:
 
 
 @dataclass
+class RebuildConfig(TaskConfig):
+    allow_lower: bool = MISSING
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -110,6 +115,11 @@ class Config:
     registry: Any = MISSING
     toolchain: Any = MISSING
     candidate: str | None = None
+    source: Any = None
+    original: str | None = None
+    output: str | None = None
+    readme: str | None = None
+    jobs: int | None = None
 
 
 def register() -> None:
@@ -125,3 +135,4 @@ def register() -> None:
         ("task", TaskConfig),
     ):
         store.store(group=group, name="schema", node=schema)
+    store.store(group="task", name="rebuild_schema", node=RebuildConfig)

@@ -10,12 +10,25 @@ from omegaconf.errors import OmegaConfBaseException
 
 from asmevo.errors import AsmEvoError
 
+_LONGEST = 1000
+
 
 def explain(error: BaseException, *, composing: bool = False) -> str | None:
     """The sentence, or ``None`` for what is a defect of AsmEvo and deserves its traceback.
 
     While the configuration is being composed (``composing``), every error comes from it.
     """
+    sentence = _sentence(error, composing=composing)
+    return None if sentence is None else printable(sentence)
+
+
+def printable(text: str) -> str:
+    """Text for one line of a terminal: names out of hostile files may contain anything."""
+    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
+
+
+def _sentence(error: BaseException, *, composing: bool) -> str | None:
     if isinstance(error, AsmEvoError):
         return str(error)
     if isinstance(error, MissingConfigException):
@@ -30,7 +43,7 @@ def explain(error: BaseException, *, composing: bool = False) -> str | None:
 def _missing_option(error: MissingConfigException) -> str:
     wanted = error.missing_cfg_file or ""
     group, _, option = str(wanted).rpartition("/")
-    options = [o for o in error.options or () if o != "schema"]
+    options = [o for o in error.options or () if not o.endswith("schema")]
     if not group:
         return _first_line(error)
     near = _nearest(option, options)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from asmevo.durable import write_atomically
 
@@ -24,12 +25,17 @@ class Status(StrEnum):
     NONE = "none"                # optimize: no candidate was good enough
     VERIFIED = "verified"        # verify: every gate passed again
     REJECTED = "rejected"        # verify: a gate did not pass
+    IDENTICAL = "identical"      # recover, roundtrip: every object came back byte for byte
+    DIFFERENT = "different"      # recover, roundtrip: at least one did not
+    REBUILT = "rebuilt"          # rebuild: there is a new object
+    INSPECTED = "inspected"      # inspect
     INTERRUPTED = "interrupted"  # Ctrl-C
     ERROR = "error"              # bad input or configuration
 
 
 EXIT_STATUS: Mapping[Status, int] = {
-    Status.COMMITTED: 0, Status.VERIFIED: 0, Status.NONE: 1, Status.REJECTED: 1, Status.ERROR: 2,
+    Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
+    Status.INSPECTED: 0, Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.ERROR: 2,
     Status.INTERRUPTED: 130,
 }
 
@@ -40,7 +46,8 @@ class Result:
 
     ``speedup`` is the best verified one over the original, ``timing_source`` ``measured`` or
     ``modelled``; ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is
-    the emulator's throughput in the original's self-check.
+    the emulator's throughput in the original's self-check. ``details`` is what only one task knows;
+    the schema says what for which.
     """
 
     task: str
@@ -64,6 +71,7 @@ class Result:
     folder: str | None = None
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
+    details: dict[str, Any] | None = None
 
     @property
     def exit_status(self) -> int:

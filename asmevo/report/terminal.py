@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as ProgressDisplay
 from rich.table import Table
 from rich.text import Text
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
 from asmevo.search.attempt import Attempt
 from asmevo.search.lineage import Node
@@ -81,9 +85,39 @@ class Progress:
                                                              no_wrap=True))
 
 
+class Bar:
+    """A progress bar on a terminal; nothing at all on a pipe."""
+
+    def __init__(self, title: str, total: int) -> None:
+        console = Console(stderr=True)
+        self._display = ProgressDisplay(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TimeRemainingColumn(), TextColumn("{task.fields[exceptions]} exceptions"),
+            console=console, transient=True, disable=not console.is_terminal)
+        self._exceptions = 0
+        self._row = self._display.add_task(title, total=total, exceptions=0)
+
+    def __enter__(self) -> Self:
+        self._display.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._display.stop()
+
+    def advance(self, exceptions: int) -> None:
+        """One more is done, with so many exceptions."""
+        self._exceptions += exceptions
+        self._display.update(self._row, advance=1, exceptions=self._exceptions)
+
+
 def print_result(result: Result) -> None:
     """The table at the end of a run."""
     console = Console(highlight=False)
+    if result.details is not None:
+        for part in details_shown(result):
+            console.print()
+            console.print(part)
+        return
     if result.verdicts:
         console.print()
         console.print(verdict_table(result.verdicts))

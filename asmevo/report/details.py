@@ -1,0 +1,156 @@
+"""What a person sees of a result's ``details``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from asmevo.failure import printable
+from asmevo.report.result import Result
+from asmevo.report.roundtrip import folder_table, reasons
+
+_SHOWN_REASONS = 20
+_SHOWN_MNEMONICS = 12
+_SHOWN_KERNELS = 8
+
+
+def details_shown(result: Result) -> Iterator[RenderableType]:
+    """The parts to print, from top to bottom."""
+    details = result.details or {}
+    parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
+             "inspect": _inspect}[result.task]
+    yield from parts(result, details)
+
+
+def _facts(*rows: tuple[str, object]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, _cell(value))
+    return table
+
+
+def _cell(value: object) -> Text:
+    return Text("" if value is None else printable(str(value)))
+
+
+def _columns(headings: str, rows: list[tuple[object, ...]]) -> Table:
+    """A table; a heading that ends in ``>`` is of a right-aligned column."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings.split(","):
+        right = heading.endswith(">")
+        table.add_column(heading.rstrip(">"), justify="right" if right else "left",
+                         overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(cell) for cell in row))
+    return table
+
+
+def _roundtrip(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield folder_table(details["folders"])
+    groups = reasons(details["exceptions"])
+    if groups:
+        yield _columns("exceptions>,architecture,reason,for example", [
+            (count, architecture, reason, name)
+            for reason, architecture, count, name in groups[:_SHOWN_REASONS]
+        ])
+        if len(groups) > _SHOWN_REASONS:
+            yield Text(f"... and {len(groups) - _SHOWN_REASONS} more reasons in table.md", "dim")
+    yield _facts(
+        ("status", f"{details['identical']} of {details['total']} objects identical"),
+        ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s, {details['jobs']} processes, peak "
+                 f"{details['peak_memory_bytes'] >> 20} MiB each"),
+    )
+
+
+def _recover(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    trip = details["round_trip"]
+    verdict = "identical, byte for byte" if trip["identical"] else (
+        f"first difference at byte {trip['first_difference']} ({trip['section']}); the text is not "
+        "proven and cannot be rebuilt")
+    special = [f", {count} {how}" for count, how in (
+        (trip["fallback_count"], "kept as data"),
+        (trip["annotation_count"], "with bits in a comment")) if count]
+    symbols = details["kernels"]
+    more = f" and {len(symbols) - _SHOWN_KERNELS} more" if len(symbols) > _SHOWN_KERNELS else ""
+    yield _facts(
+        ("source", details["source"]),
+        ("SHA-256", result.original_sha256),
+        ("kernels", ", ".join(symbols[:_SHOWN_KERNELS]) + more),
+        ("instructions", f"{trip['instruction_count']}{''.join(special)}"),
+        ("round trip", verdict),
+        ("text", details["output"] or details["assembly"]),
+        ("report", details["report"]),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _rebuild(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for kernel in details["kernels"]:
+        yield _facts(("kernel", kernel["symbol"]))
+        yield _columns("resource,before>,after>", [
+            (name.replace("_", " "), kernel["before"][name], after)
+            for name, after in kernel["after"].items()
+        ])
+    yield _facts(
+        ("original", result.original_sha256),
+        ("new object", result.replacement_sha256 if details["changed"] else
+         "identical to the original"),
+        ("interface", "unchanged"),
+        ("object", details["output"] or details["object"]),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _inspect(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(
+        ("source", details["source"]),
+        ("SHA-256", result.original_sha256),
+        ("target", f"{details['target']}, code object version {details['version']}"),
+        ("kernels", len(details["kernels"])),
+    )
+    for kernel in details["kernels"]:
+        yield from _kernel(kernel)
+    yield _facts(("files", result.folder))
+
+
+def _kernel(kernel: Mapping[str, Any]) -> Iterator[RenderableType]:
+    resources, occupancy = kernel["resources"], kernel["occupancy"]
+    launch = kernel["launch"]
+    yield _facts(
+        ("kernel", kernel["symbol"]),
+        ("code", f"{kernel['code_bytes']} bytes, {kernel['instructions']} instructions"),
+        *((name.replace("_", " "), value) for name, value in resources.items()),
+        *((name.replace("_", " "), value) for name, value in launch.items() if value is not None),
+        ("occupancy", f"unknown: {occupancy['unknown']}" if occupancy["unknown"] else
+         f"{occupancy['waves_per_simd']} waves per SIMD, {occupancy['workgroups_per_cu']} "
+         f"workgroups of {occupancy['workgroup_size']} per CU, limited by "
+         f"{occupancy['limited_by']} (without LDS that a launch adds)"),
+    )
+    if kernel["arguments"]:
+        yield _columns("argument,offset>,size>,kind,type,address space,access", [
+            (a["name"] or f"#{number}", a["offset"], a["size"], a["value_kind"], a["value_type"],
+             a["address_space"], a["access"])
+            for number, a in enumerate(kernel["arguments"])
+        ])
+    total = max(kernel["instructions"], 1)
+    yield _columns("unit,instructions>,share>", [
+        (unit, count, f"{100 * count / total:.1f} %") for unit, count in kernel["units"].items()
+    ])
+    frequent = list(kernel["mnemonics"].items())[:_SHOWN_MNEMONICS]
+    yield _columns("most frequent,instructions>", frequent)
+    if kernel["loops"] is None:
+        yield _facts(("loops", f"unknown: {kernel['loops_unknown']}"))
+    elif kernel["loops"]:
+        yield _columns("loop,offset>,depth>,blocks>,instructions>,mostly", [
+            (loop["label"], f"{loop['offset']:#x}", loop["depth"], loop["blocks"],
+             loop["instructions"],
+             ", ".join(f"{unit} {n}" for unit, n in list(loop["units"].items())[:3]))
+            for loop in kernel["loops"]
+        ])

@@ -1,0 +1,200 @@
+"""Edited text comes back as an assembly, whatever an editor does to spacing, comments and names."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asmevo.codeobject.assembly import Assembly, KernelBody, Line
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.edited import header, read_edited
+from asmevo.codeobject.encoding import Encoding
+from asmevo.codeobject.errors import RebuildError
+from asmevo.codeobject.recover import recover
+from asmevo.errors import AsmEvoError
+
+# Two kernels, a label that the object keeps (kept) and one that it does not.
+FIRST = KernelBody("first", (
+    Line("s_load_dword s2, s[0:1], 0x0"), Line("s_waitcnt lgkmcnt(0)", ("kept",)),
+    Line("s_cbranch_scc1 kept", (".L_0010",)), Line("s_branch .L_0010"),
+    Line(".long 0xd3b50000, 0x12345678 // v_nonsense v0, v1"), Line("s_endpgm"),
+    Line("", (".Lend",)),
+))
+SECOND = KernelBody("second", (Line("s_nop 0"), Line("s_endpgm")))
+DOCUMENT = Assembly("ab" * 32, (
+    '\t.amdgcn_target "amdgcn-amd-amdhsa--gfx942"\n\t.local kept\n\t.text\nfirst:\n', FIRST,
+    "\t.size first, .-first\n\t.text\nsecond:\n", SECOND,
+    "\t.size second, .-second\n\t.amdgpu_metadata\n---\nname: 'a // b; c'\n...\n"
+    "\t.end_amdgpu_metadata\n",
+))
+TEXT = DOCUMENT.text()
+
+
+def body(text: str, symbol: str = "first") -> tuple[Line, ...]:
+    return read_edited(text, DOCUMENT).assembly.body(symbol).lines
+
+
+def test_unedited_text_is_the_assembly() -> None:
+    assert read_edited(TEXT, DOCUMENT).assembly == DOCUMENT
+    assert read_edited(header("x", "ab" * 32) + TEXT, DOCUMENT).assembly == DOCUMENT
+
+
+@pytest.mark.parametrize("change", [
+    lambda t: t.replace("\n", "\r\n"),
+    lambda t: t.replace("\t", "    "),
+    lambda t: t.replace("\n", "\n\n"),
+    lambda t: t.replace("\n", "   // a comment; with anything .incbin \"x\"\n"),
+    lambda t: t.replace("\ts_", "\t/* first */ s_"),
+    lambda t: "# a line\n; another\n/* three\nlines\n*/\n" + t,
+    lambda t: t.replace(", ", ",  "),
+    lambda t: t.replace("kept:\n\t", "kept: "),
+    lambda t: t.rstrip("\n"),
+    lambda t: t.replace(".L_0010", ".Lloop"),
+])
+def test_what_an_editor_may_do_without_a_trace(change: object) -> None:
+    assert callable(change)
+    text = change(TEXT)
+    assert text != TEXT
+    edited = read_edited(text, DOCUMENT).assembly
+    assert edited.text().replace(".Lloop", ".L_0010") == TEXT
+
+
+def test_comment_signs_in_quoted_text_are_not_comments() -> None:
+    with pytest.raises(RebuildError, match="name: 'a // X; c'"):
+        read_edited(TEXT.replace("a // b", "a // X"), DOCUMENT)
+
+
+def test_lines_are_inserted_replaced_and_deleted() -> None:
+    lines = body(TEXT.replace("\ts_branch .L_0010\n", "\tv_mov_b32_e32 v1, v2\n\ts_nop 1 ; why\n"))
+    assert [line.text for line in lines[3:5]] == ["v_mov_b32_e32 v1, v2", "s_nop 1"]
+    assert len(lines) == len(FIRST.lines) + 1
+    lines = body(TEXT.replace("\ts_branch .L_0010\n", ""))
+    assert [line.text for line in lines] == [
+        line.text for line in FIRST.lines if line.text != "s_branch .L_0010"]
+
+
+def test_new_labels_stay_out_of_the_symbol_table() -> None:
+    text = TEXT.replace("s_branch .L_0010", "s_branch again").replace("kept:", "again:\nkept:")
+    lines = body(text)
+    assert lines[1].labels == (".Lagain", "kept")
+    assert lines[3].text == "s_branch .Lagain"
+
+
+def test_new_label_does_not_collide() -> None:
+    text = TEXT.replace("kept:", ".Lagain:\nagain:\nkept:").replace(
+        "s_branch .L_0010", "s_branch again")
+    lines = body(text)
+    assert lines[1].labels[0] == ".Lagain"
+    assert lines[1].labels[1] not in (".Lagain", "again")
+    assert lines[3].text == f"s_branch {lines[1].labels[1]}"
+
+
+def test_a_kept_label_renamed_throughout_keeps_its_symbol() -> None:
+    assert read_edited(re.sub(r"\bkept\b", "main_loop", TEXT), DOCUMENT).assembly == DOCUMENT
+
+
+def test_line_numbers_are_the_edited_texts() -> None:
+    text = "\n\n" + TEXT.replace("kept:", "// more\nkept:").replace(
+        "\ts_endpgm", "\tv_mov_b32_e32 v1, v2\n\ts_endpgm", 1)
+    edited = read_edited(text, DOCUMENT)
+    produced, wanted = edited.assembly.text().split("\n"), text.split("\n")
+    assert len(edited.numbers) == len(produced) - 1
+    numbered = [(line, wanted[n - 1]) for line, n in zip(produced, edited.numbers, strict=False)
+                if n]
+    assert len(numbered) == len(FIRST.lines) + len(SECOND.lines) + 3
+    assert all(a == b for a, b in numbered)
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("gfx942", "gfx950", ["line 1", "gfx950"]),
+    ("\t.size first, .-first\n", "", [".size first"]),
+    ("kept:\n", "", ["kept", "symbol"]),
+    ("kept:\n", "kept:\nkept:\n", ["kept", "line 6", "line 7"]),
+    (".L_0010:\n", ".L_0010:\nkept:\n", ["kept"]),
+    ("\t.local kept\n", "", ["line 2", ".text"]),
+    ("\t.local kept\n", "\t.local other\n", ["kept"]),
+    ("\ts_nop 0\n", "\t.incbin \"/etc/passwd\"\n", ["line 17", ".incbin"]),
+    ("\ts_nop 0\n", "\t.include \"x\"\n", [".include"]),
+    ("\ts_nop 0\n", "\t.macro m\n", [".macro"]),
+    ("\ts_nop 0\n", "\t.long 0\n", [".long"]),
+    ("\ts_nop 0\n", "\ts_getpc_b64 s[2:3]\n", ["s_getpc_b64", "code addresses"]),
+    ("\ts_nop 0\n", "\ts_branch kept\n", ["line 17", "kept"]),
+    ("\ts_nop 0\n", "\tx = 1\n", ["x = 1"]),
+    ("\ts_nop 0\n", "\t/* open\n", ["/* open"]),
+    ("\t.end_amdgpu_metadata\n", "\t.end_amdgpu_metadata\n\ts_nop 0\n", ["s_nop 0", "behind"]),
+    ("\t.end_amdgpu_metadata\n", "", ["ends", ".end_amdgpu_metadata"]),
+])
+def test_what_may_not_change_is_named_with_its_line(old: str, new: str, words: list[str]) -> None:
+    assert TEXT.count(old) >= 1
+    with pytest.raises(RebuildError) as caught:
+        read_edited(TEXT.replace(old, new, 1), DOCUMENT)
+    for word in words:
+        assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+PADDED = Assembly("ab" * 32, (
+    "first:\n",
+    KernelBody("first", (
+        Line("s_branch .L_0100"), Line("s_nop 0", padding=".p2align 8"),
+        Line("s_nop 0", padding=".p2align 8"), Line("s_nop 1", (".L_0100",)),
+        Line("v_mfma_ld_scale_b32 v0, v1", encoding=Encoding(0x6000)), Line("s_endpgm"),
+    )),
+    "\t.size first, .-first\n",
+))
+
+
+def test_padding_and_encodings_survive_an_edit() -> None:
+    text = PADDED.text()
+    assert text.count("s_nop 0") == 0
+    assert read_edited(text, PADDED).assembly == PADDED
+    lines = read_edited(text.replace("v0, v1 ", "v0, v3 ").replace(
+        "\ts_branch", "\ts_nop 7\n\ts_branch"), PADDED).assembly.body("first").lines
+    assert [line.padding for line in lines] == ["", "", ".p2align 8", ".p2align 8", "", "", ""]
+    assert lines[-2] == Line("v_mfma_ld_scale_b32 v0, v3", encoding=Encoding(0x6000))
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("\t.p2align 8\n", "", [".p2align 8", "missing"]),
+    ("\t.p2align 8\n", "\t.p2align 8\n\t.p2align 8\n", ["line 4", ".p2align 8"]),
+    ("\t.p2align 8\n", "\t.p2align 9\n", [".p2align 9"]),
+    ("|0x6000", "|0x7000", ["line 6", "|0x7000"]),
+    ("s_nop 1\n", "s_nop 1 // enc: |0x6000\n", ["line 5", "|0x6000"]),
+])
+def test_padding_and_encodings_are_the_originals(old: str, new: str, words: list[str]) -> None:
+    assert old in PADDED.text()
+    with pytest.raises(RebuildError) as caught:
+        read_edited(PADDED.text().replace(old, new), PADDED)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_text_of_another_object() -> None:
+    with pytest.raises(RebuildError, match=r"cdcd.*abab"):
+        read_edited(header("x", "cd" * 32) + TEXT, DOCUMENT)
+
+
+def test_real_object_unedited(layer_norm: CodeObject) -> None:
+    assembly = recover(layer_norm)
+    assert read_edited(assembly.text(), assembly).assembly == assembly
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(TEXT)), st.text(max_size=12))), st.data())
+def test_any_text_gives_an_assembly_or_one_sentence(
+    insertions: list[tuple[int, str]], data: st.DataObject
+) -> None:
+    text = TEXT
+    for position, inserted in insertions:
+        text = text[:position] + inserted + text[position + data.draw(st.integers(0, 3)):]
+    try:
+        edited = read_edited(text, DOCUMENT)
+    except AsmEvoError:
+        return
+    # Nothing but the bodies can have changed.
+    assert [b for b in edited.assembly.blocks if isinstance(b, str)] == [
+        b for b in DOCUMENT.blocks if isinstance(b, str)]
+    assert edited.assembly.text().count("\n") == len(edited.numbers)
