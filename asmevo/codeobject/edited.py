@@ -227,25 +227,21 @@ class _Original:
 
     texts: Mapping[str, str]
     encodings: Mapping[tuple[str, str], Encoding]
-    padding: Mapping[str, deque[list[Line]]]
+    padding: Mapping[str, deque[tuple[Line, ...]]]
 
     @classmethod
     def of(cls, body: KernelBody) -> _Original:
         texts: dict[str, str] = {}
         encodings: dict[tuple[str, str], Encoding] = {}
-        padding: dict[str, deque[list[Line]]] = {}
-        last = ""
-        for line in body.lines:
+        padding: dict[str, deque[tuple[Line, ...]]] = {}
+        for statement, lines in body.statements():
+            line = lines[0]
             if line.padding:
-                groups = padding.setdefault(line.padding, deque())
-                if line.labels or line.padding != last:
-                    groups.append([])
-                groups[-1].append(line)
-            else:
-                texts.setdefault(_collapsed(_COMMENT.sub(" ", line.text)), line.text)
-                texts[_collapsed(line.text)] = line.text
-                encodings[line.text.partition(" ")[0], line.encoding.comment()] = line.encoding
-            last = line.padding
+                padding.setdefault(statement, deque()).append(lines)
+                continue
+            texts.setdefault(_collapsed(_COMMENT.sub(" ", line.text)), line.text)
+            texts[_collapsed(line.text)] = line.text
+            encodings[line.text.partition(" ")[0], line.encoding.comment()] = line.encoding
         return cls(texts, encodings, padding)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import multiprocessing
 import re
@@ -26,11 +27,17 @@ PATHS = sorted(
 SAMPLE = PATHS[::100]
 
 
+@functools.cache
+def toolchain() -> ZigToolchain:
+    """One for a process: finding the tools and asking their versions takes longer than a file."""
+    return ZigToolchain()
+
+
 def outcome(path: str) -> tuple[str, str, int, int]:
     """Path, what is wrong (empty for nothing), instructions kept as data and annotated ones."""
     try:
         code_object = CodeObject.parse(LocalFile(str(WHEEL.locate_file(path))).read())
-        report = round_trip(code_object, ZigToolchain())
+        report = round_trip(code_object, toolchain())
     except AsmEvoError as error:
         return path, str(error), 0, 0
     wrong = "" if report.identical else f"differs in {report.section}"
@@ -46,7 +53,7 @@ def test_a_sample_is_identical() -> None:
 def test_text_of_annotated_instructions_stays() -> None:
     path = next(p for p in PATHS if "gfx950/f4gemm/" in p)
     report = round_trip(CodeObject.parse(LocalFile(str(WHEEL.locate_file(path))).read()),
-                        ZigToolchain())
+                        toolchain())
     assert report.identical
     assert report.annotation_count > 0
     lines = [line for line in report.assembly.text().splitlines() if "// enc:" in line]
