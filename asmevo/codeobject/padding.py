@@ -21,6 +21,8 @@ from asmevo.codeobject.functions import Function, code_of, functions
 # The command processor takes entry addresses in units of 256 bytes (LLVM, "Kernel Descriptor").
 ENTRY_ALIGNMENT = 256
 _NOP = "s_nop 0"
+# What the assembler fills code up to an alignment with, and what the linker does.
+_FILLER = frozenset({_NOP, "s_code_end", "v_cndmask_b32_e32 v0, s0, v0, vcc"})
 _NOP_WORD = 0xBF800000
 
 
@@ -87,7 +89,7 @@ def instruction_rows(body: KernelBody, listing: Sequence[Row], entry: int) -> tu
         padding = line.padding
     rest = listing[index:]
     count = sum(1 for line in body.lines if line.text and not line.padding)
-    if len(found) != count or any(text != _NOP for _, _, text in rest) or (
+    if len(found) != count or any(text not in _FILLER for _, _, text in rest) or (
             len(rest) >= ENTRY_ALIGNMENT // 4):
         raise RebuildError(f"the {count} lines of '{body.symbol}' became "
                            f"{len(found) + len(rest)} instructions")

@@ -13,6 +13,7 @@ from asmevo.codeobject.disassemble import rows
 from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.interface import Interface, differences
+from asmevo.codeobject.padding import ENTRY_ALIGNMENT, instruction_rows
 from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover
 from asmevo.codeobject.requirements import Declaration, required_kernel, with_resources
 from asmevo.codeobject.toolchain import Toolchain
@@ -26,8 +27,6 @@ _LINE = re.compile(r"(?:s|v|ds|buffer|global|flat|scratch)_[a-z0-9_]+"
 _LABEL = re.compile(r"[A-Za-z_.$][\w.$]*", re.ASCII)
 _WORD = re.compile(r"(?<![\w.$])[A-Za-z_.$][\w.$]*")
 _BRANCH = re.compile(r"s_c?branch_?\w*")
-# What the assembler fills code up to an alignment with, and what the linker does.
-_PADDING = frozenset({"s_nop 0", "s_code_end", "v_cndmask_b32_e32 v0, s0, v0, vcc"})
 
 
 def validate_line(text: str, labels: Iterable[str] = (), symbols: Iterable[str] = ()) -> None:
@@ -161,18 +160,15 @@ def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
 
 
 def _check_code(result: CodeObject, body: KernelBody) -> None:
-    """The decoded kernel must have one instruction a line, and beside them only padding.
-
-    Alignment directives make as much padding as the edited code needs; without any, padding can
-    only stand behind the last line.
-    """
-    listing = rows(result.code(result.kernel(body.symbol)), result.target)
-    count = sum(1 for line in body.lines if line.text and not line.padding)
-    aligned = any(line.padding for line in body.lines)
-    rest = listing if aligned else listing[count:]
-    padding = sum(text in _PADDING for _, _, text in rest)
-    if not 0 <= len(listing) - count <= padding:
-        raise RebuildError(f"the kernel's {count} lines became {len(listing)} instructions")
+    """The decoded kernel must have one instruction a line, and beside them only padding."""
+    kernel = result.kernel(body.symbol)
+    found = instruction_rows(body, rows(result.code(kernel), result.target), kernel.entry)
+    if kernel.descriptor.kernarg_preload_length:
+        prologue = next((i for i, line in enumerate(body.lines) if line.padding), 0)
+        if prologue >= len(found) or found[prologue][0] != ENTRY_ALIGNMENT:
+            raise RebuildError(
+                f"the code in front of the second entry of '{body.symbol}' no longer fits the "
+                f"{ENTRY_ALIGNMENT} bytes behind which firmware that preloads arguments enters")
 
 
 def _check_result(original: CodeObject, result: CodeObject, expected: Kernel) -> None:

@@ -12,6 +12,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.functions import functions, listing
 from asmevo.codeobject.padding import instruction_rows
+from asmevo.codeobject.rebuild import rebuild
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.toolchain import Toolchain
 
@@ -67,3 +68,23 @@ def test_other_counts_are_refused(texts: list[str]) -> None:
     rows = [(4 * i, 4, text) for i, text in enumerate(texts)]
     with pytest.raises(RebuildError, match="2 lines of 'k' became"):
         instruction_rows(body, rows, 0)
+
+
+def test_a_prologue_may_fill_its_256_bytes_and_no_more(
+        triton_objects: Mapping[str, CodeObject], toolchain: Toolchain) -> None:
+    """Firmware that preloads arguments enters at a fixed distance, whatever stands in front."""
+    original = triton_objects["gfx942/add"]
+    symbol = original.kernel().symbol
+    assembly = recover(original)
+    padding = sum(1 for line in assembly.body(symbol).lines if line.padding)
+
+    def edited(count: int) -> CodeObject:
+        nops = Edit(symbol, 1, 1, (NOP,) * count, "test")
+        return rebuild(original, assembly.apply([nops]), toolchain)
+
+    full = edited(padding)
+    second = [text for offset, _, text in listing(full, functions(full)[0]) if offset == 256]
+    assert second == [text for offset, _, text in listing(original, functions(original)[0])
+                      if offset == 256]
+    with pytest.raises(RebuildError, match="second entry"):
+        edited(padding + 1)
