@@ -59,7 +59,9 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
         except AssemblerError as error:
             more = fallbacks | _rejected(code_object, assembly, error)
             if more == fallbacks:
-                raise
+                # Nobody has edited this text yet, so what is wrong with it is recovery's.
+                raise CodeObjectError(f"recovery does not handle this object: the text it makes "
+                                      f"is rejected, {error}") from error
         else:
             more = fallbacks
             if data != code_object.data:
