@@ -284,6 +284,16 @@ def _lane(record: _Record, instruction: Instruction, operation: Operation) -> No
         record.source(slot, instruction.operands[slot + 1], 1)
 
 
+def _matrix(record: _Record, instruction: Instruction, operation: Operation) -> None:
+    _allow(instruction, frozenset())
+    _expect(instruction.operands, 4)
+    record.values["dst"] = _register(instruction.operands[0], operation.dst_words)
+    for slot, operand in enumerate(instruction.operands[1:]):
+        words = operation.src_words[slot]
+        # A constant is one 32-bit value in every element of the accumulator.
+        record.source(slot, operand, 1 if operand.kind is OperandKind.CONSTANT else words)
+
+
 def _buffer(record: _Record, instruction: Instruction, operation: Operation) -> None:
     _allow(instruction, _CACHE_MODIFIERS | {"offen", "idxen", "offset"})
     _expect(instruction.operands, 4)
@@ -335,7 +345,7 @@ def _lds(record: _Record, instruction: Instruction, operation: Operation) -> Non
 _SHAPES: dict[str, Callable[[_Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "scalar_load": _scalar_load,
     "vector": _vector, "compare": _compare, "read_lane": _lane, "write_lane": _lane,
-    "buffer": _buffer, "global": _global, "lds": _lds,
+    "matrix": _matrix, "buffer": _buffer, "global": _global, "lds": _lds,
 }
 
 

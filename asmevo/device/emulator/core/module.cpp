@@ -45,6 +45,7 @@ const char* shape_name(Shape shape) {
     case Shape::kCompare: return "compare";
     case Shape::kReadLane: return "read_lane";
     case Shape::kWriteLane: return "write_lane";
+    case Shape::kMatrix: return "matrix";
     case Shape::kBuffer: return "buffer";
     case Shape::kGlobal: return "global";
     case Shape::kLds: return "lds";

@@ -18,6 +18,7 @@ enum class Shape : u8 {
   kCompare,     // dst = scalar pair, src0, src1
   kReadLane,    // dst = scalar register, src0 = vector register, src1 = lane
   kWriteLane,   // dst = vector register, src0, src1 = lane
+  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
@@ -54,6 +55,7 @@ std::span<const Operation> control_operations();
 std::span<const Operation> integer_operations();
 std::span<const Operation> float_operations();
 std::span<const Operation> compare_operations();
+std::span<const Operation> matrix_operations();
 std::span<const Operation> memory_operations();
 
 // All tables one after another; an operation's id is its index.

@@ -252,6 +252,13 @@ Step Program::resolve(const Record& r) {
       s.dst_is_vector = s.is_vector = true;
       require(is_value(0) && is_value(1), "value and lane must be scalar");
       break;
+    case Shape::kMatrix:
+      s.dst = vector(r.dst, op.dst_words);
+      s.dst_is_vector = s.is_vector = true;
+      require(is_vector(0) && is_vector(1), "the inputs must be vector registers");
+      require(is_vector(2) || kind(2) == Operand::Kind::kConstant,
+              "the accumulator must be vector registers or a constant");
+      break;
     case Shape::kBuffer:
       s.dst = vector(r.dst, op.dst_words);
       require(address_words == 0 || (is_vector(0) && !is_agpr(0)), "the address must be VGPRs");
