@@ -48,7 +48,7 @@ class Shape:
 
     @property
     def input_words(self) -> int:
-        return self.elements * np.dtype(self.a).itemsize // 4
+        return self.elements * int(np.dtype(self.a).itemsize) // 4
 
     @property
     def result_words(self) -> int:
@@ -177,8 +177,8 @@ def test_result_may_overwrite_the_inputs(bench: Bench) -> None:
     name = "v_mfma_f32_16x16x16_f16"
     shape = Shape.of(name)
     a, b, c = matrices(shape, 5)
-    vector = {n: row for n, row in enumerate(shape.input_rows(a), start=2)}
-    vector |= {n: row for n, row in enumerate(shape.input_rows(b), start=4)}
+    vector = dict(enumerate(shape.input_rows(a), start=2))
+    vector |= dict(enumerate(shape.input_rows(b), start=4))
     found = bench.run([f"{name} v[2:5], v[2:3], v[4:5], 0"], vector=vector,
                       vector_out=[2, 3, 4, 5]).vector
     same([found[n] for n in range(2, 6)], shape, shape.product(a, b, np.zeros_like(c)))

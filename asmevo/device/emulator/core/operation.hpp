@@ -38,6 +38,8 @@ enum Trait : u16 {
   kStore = 1 << 7,       // dst is read, not written
   kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
+  kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
+  kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
   kReadsDst = 1 << 9,    // SOPK: src0 is the destination
 };
 
