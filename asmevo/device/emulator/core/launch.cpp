@@ -147,6 +147,7 @@ class Runner {
       w.stop = Stop::kNone;
       w.gpr_index_enabled = false;
       w.vskip = false;
+      w.lds_loads = 0;
       w.write_mask = kAllLanes;
       w.vgprs = program_.vgprs();
       w.fp = program_.fp();

@@ -280,6 +280,7 @@ void load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
   const LaneAccess access = buffer.lanes<1>(w.active());
   Pending& p = w.issue_vm();
   p.kind = Pending::Kind::kLds;
+  ++w.lds_loads;
   p.words = 1;
   p.lanes = access.active;
   p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);
@@ -477,6 +478,7 @@ void lds_write(Wave& w, const Step& s) {
                           u64{static_cast<u32>(s.imm1)} * Scale};
   u8* lds = w.group->lds();
   const u64 size = w.group->lds_bytes();
+  w.land_lds_loads();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;

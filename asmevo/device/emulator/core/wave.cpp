@@ -39,6 +39,7 @@ void Wave::deliver(const Pending& p) {
     case Pending::Kind::kStore:
       return;
     case Pending::Kind::kLds:
+      --lds_loads;
       for (std::size_t i = 0; i < kLanes; ++i) {
         const std::size_t at = p.data[kLanes] + 4 * i;
         if (((p.lanes >> i) & 1) && at + 4 <= group->lds_bytes()) {
@@ -86,6 +87,15 @@ void Wave::wait_lgkm(unsigned newest_outstanding) {
     deliver(p);
     return true;
   });
+}
+
+void Wave::land_lds_loads() {
+  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
+    Pending& p = vm.at(i);
+    if (p.kind != Pending::Kind::kLds) continue;
+    deliver(p);
+    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
+  }
 }
 
 // A full counter stalls issue until the oldest operation returns.

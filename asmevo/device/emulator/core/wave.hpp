@@ -117,6 +117,7 @@ struct Wave {
   std::size_t pc = 0;
   bool gpr_index_enabled = false;
   bool vskip = false;
+  unsigned lds_loads = 0;  // outstanding in vm
   Stop stop = Stop::kNone;
   FpMode fp;
   Memory* memory = nullptr;
@@ -164,6 +165,11 @@ struct Wave {
   // Deliver what `s_waitcnt` guarantees.
   void wait_vm(unsigned newest_outstanding);
   void wait_lgkm(unsigned newest_outstanding);
+  // Deliver outstanding loads to LDS before this wave writes LDS itself. Nothing guarantees that
+  // order, but hardware keeps it in practice and kernels rely on it: AITER's i8gemm leaves the last
+  // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
+  // load only after a wait.
+  void land_lds_loads();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
 
