@@ -123,7 +123,7 @@ def test_what_is_not_modelled_is_refused_by_name(text: str, what: str) -> None:
 
 def test_integer_clamp_and_unallocated_registers_are_refused(bench: Bench) -> None:
     for text, what in (("v_add_u32_e64 v1, v2, v3 clamp", "clamp"),
-                       ("v_mov_b32_e32 v64, v2", "VGPR beyond"),
+                       ("v_mov_b32_e32 v96, v2", "VGPR beyond"),
                        ("v_accvgpr_read_b32 v1, a32", "AGPR beyond"),
                        ("s_mov_b32 s4, ttmp3", "scalar register")):
         with pytest.raises(ValueError, match=what):

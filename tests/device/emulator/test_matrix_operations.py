@@ -236,3 +236,13 @@ def test_accumulation_is_in_order_of_k(bench: Bench) -> None:
     a[:, 8], b[:, 8] = 4096, 4096
     c = np.zeros((16, 16), np.float32)
     same(run(bench, name, a, b, c), shape, np.full_like(c, 2.0**24 + 8))
+
+
+def test_vgprs_past_the_accumulation_offset_are_agprs(bench: Bench) -> None:
+    """The bench allocates 64 VGPRs and 32 AGPRs: one file of 96."""
+    a, b = bench.integers(2, 9)
+    out = bench.run(["v_accvgpr_write_b32 a3, v2", "v_mov_b32_e32 v20, v67",
+                     "v_mov_b32_e32 v95, v3", "v_accvgpr_read_b32 v21, a31"],
+                    vector={2: a, 3: b}, vector_out=[20, 21]).vector
+    np.testing.assert_array_equal(out[20], a)
+    np.testing.assert_array_equal(out[21], b)

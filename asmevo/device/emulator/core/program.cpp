@@ -156,8 +156,13 @@ u16 Program::scalar(u16 reg, u8 words) const {
 u16 Program::vector(u16 reg, u8 words) {
   const u32 end = u32{reg} + words;
   if (reg >= kVgpr0 && reg < kAgpr0) {
-    require(end - kVgpr0 <= vgprs_, "VGPR beyond those the descriptor allocates");
-    reachable_vgprs_ = std::max(reachable_vgprs_, end - kVgpr0);
+    // One file holds both kinds: v[ACCUM_OFFSET + n] is a[n]. AITER's forward attention uses no
+    // AGPR and numbers VGPRs past its ACCUM_OFFSET.
+    require(end - kVgpr0 <= rows(), "VGPR beyond those the descriptor allocates");
+    reachable_vgprs_ = std::max(reachable_vgprs_, std::min(end - kVgpr0, vgprs_));
+    if (end - kVgpr0 > vgprs_) {
+      reachable_agprs_ = std::max(reachable_agprs_, end - kVgpr0 - vgprs_);
+    }
     return static_cast<u16>(reg - kVgpr0);
   }
   require(reg >= kAgpr0 && reg < kRegisterEnd, "operand is not a vector register");
