@@ -17,10 +17,12 @@ template <u32 Mantissa>
 inline u32 fnuz8_to_f32(u32 x) {
   constexpr u32 kRebias = 127 - kFnuzBias<Mantissa>;
   const u32 magnitude = (x & 0x7fu) << (23 - Mantissa);
-  // With an exponent one higher a denormal's value appears above that power of two.
+  // With an exponent one higher a denormal's value appears above that power of two; for the other
+  // numbers the difference is 2 x - 2^(1 - bias), never below x. So the lesser one is right.
   constexpr u32 kLeast = (kRebias + 1) << 23;
-  const u32 tiny = as_bits(as_float(magnitude + kLeast) - as_float(kLeast));
-  const u32 number = magnitude < (1u << 23) ? tiny : magnitude + (kRebias << 23);
+  const float tiny = as_float(magnitude + kLeast) - as_float(kLeast);
+  const float normal = as_float(magnitude + (kRebias << 23));
+  const u32 number = as_bits(tiny < normal ? tiny : normal);
   return (x & 0xffu) == kFnuzNan ? kQuietNan : number | ((x & 0x80u) << 24);
 }
 

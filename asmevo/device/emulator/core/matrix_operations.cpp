@@ -82,11 +82,12 @@ struct F16 {
   static u32 element(u32 word, std::size_t e) {
     const u32 half = word >> (16 * e);
     const u32 magnitude = (half & 0x7fffu) << 13;
-    const u32 normal = magnitude + (112u << 23);
-    const u32 special = magnitude + (224u << 23);
-    const u32 tiny = as_bits(as_float(magnitude + (113u << 23)) - 0x1p-14f);
-    const u32 finite = magnitude < (1u << 23) ? tiny : normal;
-    return (magnitude >= (31u << 23) ? special : finite) | ((half & 0x8000u) << 16);
+    // The lesser of the two, as in fnuz8_to_f32.
+    const float tiny = as_float(magnitude + (113u << 23)) - 0x1p-14f;
+    const float normal = as_float(magnitude + (112u << 23));
+    const u32 finite = as_bits(tiny < normal ? tiny : normal);
+    const u32 special = magnitude >= (31u << 23) ? kExponent : 0;
+    return finite | special | ((half & 0x8000u) << 16);
   }
 };
 struct Bf16 {
