@@ -277,13 +277,24 @@ struct Buffer {
 // One dword a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; it
 // arrives with vmcnt (CDNA3 ISA, "Memory Buffer Load to LDS").
 void load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
-  const LaneAccess access = buffer.lanes<1>(w.active());
   Pending& p = w.issue_vm();
   p.kind = Pending::Kind::kLds;
   ++w.lds_loads;
   p.words = 1;
-  p.lanes = access.active;
+  p.lanes = w.active();
   p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);
+  if (buffer.index == nullptr && buffer.fixed < buffer.records) {
+    u32 low;
+    const u8* bytes = uniform_region<1>(w, buffer.base + buffer.fixed, buffer.offset,
+                                        buffer.records - buffer.fixed, false, low);
+    if (bytes != nullptr) {
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        std::memcpy(&p.data[i], bytes + (buffer.offset[i] - low), 4);
+      }
+      return;
+    }
+  }
+  const LaneAccess access = buffer.lanes<1>(p.lanes);
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     p.data[i] = 0;

@@ -40,6 +40,10 @@ void Wave::deliver(const Pending& p) {
       return;
     case Pending::Kind::kLds:
       --lds_loads;
+      if (p.lanes == kAllLanes && p.data[kLanes] + 4 * kLanes <= group->lds_bytes()) {
+        std::memcpy(group->lds() + p.data[kLanes], p.data.data(), 4 * kLanes);
+        return;
+      }
       for (std::size_t i = 0; i < kLanes; ++i) {
         const std::size_t at = p.data[kLanes] + 4 * i;
         if (((p.lanes >> i) & 1) && at + 4 <= group->lds_bytes()) {
