@@ -156,7 +156,8 @@ def _size(key: str, wanted: int | None, metadata: dict[str, object], before: int
     if not 0 <= wanted <= limit:
         raise RebuildError(f"the {name} can have 0 to {limit} bytes, not {wanted}")
     if wanted < before and not allow_lower:
-        raise RebuildError(f"the {name} has {before} bytes; {wanted} need leave to lower it")
+        raise RebuildError(f"the {name} has {before} bytes; {wanted} need leave to "
+                           "lower it (allow_lower, as a setting task.allow_lower=true)")
     if not isinstance(metadata.get(key), int):
         raise RebuildError(f"the metadata has no '{key}' to change")
     metadata[key] = wanted
