@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from asmevo.codeobject.assembly import Assembly, KernelBody, Line
@@ -16,17 +16,18 @@ TEXT_LIMIT = 64 << 20
 
 _ORIGIN = "// original: SHA-256 "
 _ORIGIN_LINE = re.compile(rf"^{_ORIGIN}([0-9a-f]{{64}})\s*$", re.MULTILINE)
-# Quoted text first, so that what looks like a comment inside it stays; then the comments that
-# LLVM's AMDGPU assembler knows.
-_COMMENT = re.compile(
-    r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'|/\*.*?\*/|//[^\n]*|;[^\n]*|^[ \t]*\#[^\n]*""",
-    re.DOTALL | re.MULTILINE)
-_LABEL = re.compile(r"([A-Za-z_.$][\w.$]*)\s*:\s*")
-_LOCAL = re.compile(r"\.local ([A-Za-z_.$][\w.$]*)")
-_WORD = re.compile(r"[A-Za-z_.$][\w.$]*")
+# What the assembler takes for the end of a line or refuses, while editors show it as nothing.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+# Where quoted text or a comment that LLVM's AMDGPU assembler knows begins.
+_OPENING = re.compile(r"""["']|/\*|//|;|^[ \t]*\#""", re.MULTILINE)
+_QUOTED = re.compile(r""""(?:\\[^\n]|[^"\\\n])*"|'[^'\n]*'""")
+_NAME = r"[A-Za-z_.$][A-Za-z0-9_.$]*"
+_LABEL = re.compile(rf"({_NAME}) ?: ?")
+_LOCAL = re.compile(rf"\.local ({_NAME})")
+_WORD = re.compile(rf"(?<![A-Za-z0-9_.$@]){_NAME}")
 _KERNEL = re.compile(r"\.amdhsa_kernel (\S+)")
-_SIZE = re.compile(r"\.amdhsa_(group|private)_segment_fixed_size (\d{1,10})")
-_METADATA_SIZE = re.compile(r"(?:- )?'?\.(group|private)_segment_fixed_size'?: (\d{1,10})")
+_SIZE = re.compile(r"\.amdhsa_(group|private)_segment_fixed_size ([0-9]{1,10})")
+_METADATA_SIZE = re.compile(r"(?:- )?'?\.(group|private)_segment_fixed_size'?: ([0-9]{1,10})")
 _COUNTED = re.compile(r"\.amdhsa_(?:next_free_[vs]gpr|accum_offset) |(?:- )?'?\.[vsa]gpr_count")
 _ENCODING = re.compile(r"// enc:.*")
 _SHOWN = 60
@@ -58,12 +59,13 @@ class Edited:
 @dataclass(slots=True)
 class _Changes:
     """What was changed between the bodies: new names of symbols with their old ones, and sizes by
-    segment and kernel.
+    segment and kernel. ``fixed`` are the statements there, up to the metadata.
     """
 
     renamed: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, dict[str, int]] = field(default_factory=lambda: {"group": {}, "private": {}})
     kernel: str = ""
+    fixed: list[_Statement] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,10 @@ class _Statement:
     full: str
 
 
+# A statement, its labels and its code behind them.
+_Parsed = tuple[_Statement, list[str], str]
+
+
 def read_edited(text: str, baseline: Assembly) -> Edited:
     """Take an edited text of ``baseline`` apart.
 
@@ -84,13 +90,21 @@ def read_edited(text: str, baseline: Assembly) -> Edited:
     number when anything else outside kernel bodies was changed, a label is missing or defined
     twice, or a new line is not one plain instruction.
     """
+    text = text.replace("\r\n", "\n")
     if len(text) > TEXT_LIMIT:
         raise RebuildError(f"the text is longer than {TEXT_LIMIT >> 20} MiB")
+    _check_characters(text)
     origin = _ORIGIN_LINE.search(text)
     if origin and origin[1] != baseline.original_sha256:
         raise RebuildError(f"the text was recovered from the object with SHA-256 {origin[1]}, not "
                            f"from {baseline.original_sha256}")
-    bodies, changes = _split(list(_statements(text)), baseline)
+    found, changes = _split(list(_statements(text)), baseline)
+    bodies = [[(s, *_labels(s)) for s in statements] for statements in found]
+    before = [block for block in baseline.blocks if isinstance(block, KernelBody)]
+    originals = {label for body in before for line in body.lines for label in line.labels}
+    names = _label_names(before, originals, bodies, changes)
+    _check_fixed(changes, originals, names)
+    remaining = iter(bodies)
     blocks: list[str | KernelBody] = []
     numbers: list[int] = []
     for block in baseline.blocks:
@@ -98,32 +112,73 @@ def read_edited(text: str, baseline: Assembly) -> Edited:
             blocks.append(block)
             numbers += [0] * block.count("\n")
         else:
-            body, places = _body(block, next(bodies), changes.renamed)
+            body, places = _body(block, next(remaining), names, originals)
             blocks.append(body)
             numbers += places
     return Edited(replace(baseline, blocks=tuple(blocks)), tuple(numbers),
                   changes.sizes["group"], changes.sizes["private"])
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    def without(match: re.Match[str]) -> str:
-        found = match[0]
-        return found if found[0] in "\"'" else " " + "\n" * found.count("\n")
+def _check_characters(text: str) -> None:
+    if text.startswith("\ufeff"):
+        raise RebuildError("the text begins with a byte order mark; save it as UTF-8 without one")
+    if "\r" in text and "\n" not in text:
+        raise RebuildError("the text ends its lines with carriage returns; save it with line feeds")
+    if match := _CONTROL.search(text):
+        raise RebuildError(f"line {_line_number(text, match.start())}: the control character "
+                           f"U+{ord(match[0]):04X} may not stand in the text")
 
-    # Only line ends that the assembler knows: others are characters it will refuse.
-    text = text.replace("\r\n", "\n")
-    bare = _COMMENT.sub(without, text).split("\n")
+
+def _line_number(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    bare = _without_comments(text).split("\n")
     for number, (code, full) in enumerate(zip(bare, text.split("\n"), strict=True), 1):
         if collapsed := _collapsed(code):
             yield _Statement(number, collapsed, _collapsed(full))
 
 
+def _without_comments(text: str) -> str:
+    """The text with a space for each comment, and all its line ends."""
+    out: list[str] = []
+    position = 0
+
+    def line_end(start: int) -> int:
+        end = text.find("\n", start)
+        return len(text) if end < 0 else end
+
+    while match := _OPENING.search(text, position):
+        start = match.start()
+        out.append(text[position:start])
+        if match[0] in "\"'":
+            # What looks like a comment in quoted text is none. An open quote is an error, so that
+            # it does not matter what follows it.
+            quoted = _QUOTED.match(text, start)
+            position = quoted.end() if quoted else line_end(start)
+            out.append(text[start:position])
+        elif match[0] == "/*":
+            end = text.find("*/", start + 2)
+            if end < 0:
+                shown = _short(_collapsed(text[start:line_end(start)]))
+                raise RebuildError(f"line {_line_number(text, start)}: the comment '{shown}' has "
+                                   "no end")
+            position = end + 2
+            out.append(" " + "\n" * text.count("\n", start, position))
+        else:
+            position = line_end(start)
+            out.append(" ")
+    return "".join([*out, text[position:]])
+
+
 def _collapsed(line: str) -> str:
-    return " ".join(line.split())
+    # Not str.split without arguments: that takes for spaces what the assembler refuses.
+    return " ".join(part for part in line.replace("\t", " ").split(" ") if part)
 
 
 def _split(lines: Sequence[_Statement], baseline: Assembly,
-           ) -> tuple[Iterator[Sequence[_Statement]], _Changes]:
+           ) -> tuple[list[Sequence[_Statement]], _Changes]:
     """The statements of each kernel body, and what was changed between them."""
     fixed = [list(_statements(b)) if isinstance(b, str) else None for b in baseline.blocks]
     bodies: list[Sequence[_Statement]] = []
@@ -141,15 +196,19 @@ def _split(lines: Sequence[_Statement], baseline: Assembly,
     if at < len(lines):
         raise RebuildError(f"line {lines[at].number}: '{_short(lines[at].code)}' stands behind the "
                            "end of the original's text")
-    return iter(bodies), changes
+    return bodies, changes
 
 
 def _match(lines: Sequence[_Statement], at: int, wanted: Sequence[_Statement],
            changes: _Changes) -> None:
+    metadata = False
     for offset, want in enumerate(wanted):
         if at + offset >= len(lines):
             raise RebuildError(f"the text ends where '{_short(want.code)}' has to follow")
         have = lines[at + offset]
+        metadata |= want.code == ".amdgpu_metadata"
+        if not metadata:
+            changes.fixed.append(have)
         if kernel := _KERNEL.fullmatch(want.code):
             changes.kernel = kernel[1]
         if have.code != want.code and not _allowed(want.code, have.code, changes):
@@ -188,15 +247,15 @@ def _find(lines: Sequence[_Statement], at: int, following: Sequence[_Statement])
     return max(starts, key=agreeing)
 
 
-def _body(before: KernelBody, statements: Sequence[_Statement],
-          renamed: Mapping[str, str]) -> tuple[KernelBody, list[int]]:
-    parsed = [_labels(s) for s in statements]
-    names = _label_names(before, statements, (labels for labels, _ in parsed), renamed)
-    original = _Original.of(before)
+def _body(before: KernelBody, parsed: Sequence[_Parsed],
+          names: Mapping[str, str], labels_before: Container[str],
+          ) -> tuple[KernelBody, list[int]]:
+    original = _Original.of(before, labels_before)
+    here = [label for _, labels, _ in parsed for label in labels]
     lines: list[Line] = []
     numbers: list[int] = []
     pending: list[str] = []
-    for statement, (labels, code) in zip(statements, parsed, strict=True):
+    for statement, labels, code in parsed:
         pending += [names[label] for label in labels]
         numbers += [statement.number] * len(labels)
         if not code:
@@ -206,10 +265,7 @@ def _body(before: KernelBody, statements: Sequence[_Statement],
             first, *rest = padding.popleft()
             lines += [replace(first, labels=tuple(pending)), *rest]
         else:
-            mnemonic, _, operands = code.partition(" ")
-            named = _WORD.sub(lambda m: names.get(m[0], m[0]), operands)
-            lines.append(_line(f"{mnemonic} {named}".strip(), statement, tuple(pending), original,
-                               names.values()))
+            lines.append(_line(code, names, statement, tuple(pending), original, here))
         pending = []
     if pending:
         lines.append(Line("", tuple(pending)))
@@ -221,16 +277,18 @@ def _body(before: KernelBody, statements: Sequence[_Statement],
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """The original's lines as they may come back: ``texts`` by themselves without comments,
-    ``encodings`` by mnemonic and comment, ``padding`` in groups of one directive each.
+    """The original's lines as they may come back: ``texts`` by themselves without comments, under
+    the original's label names, ``encodings`` by mnemonic and comment, ``padding`` in groups of one
+    directive each. ``labels`` are those of all bodies.
     """
 
     texts: Mapping[str, str]
     encodings: Mapping[tuple[str, str], Encoding]
     padding: Mapping[str, deque[tuple[Line, ...]]]
+    labels: Container[str]
 
     @classmethod
-    def of(cls, body: KernelBody) -> _Original:
+    def of(cls, body: KernelBody, labels: Container[str]) -> _Original:
         texts: dict[str, str] = {}
         encodings: dict[tuple[str, str], Encoding] = {}
         padding: dict[str, deque[tuple[Line, ...]]] = {}
@@ -239,17 +297,23 @@ class _Original:
             if line.padding:
                 padding.setdefault(statement, deque()).append(lines)
                 continue
-            texts.setdefault(_collapsed(_COMMENT.sub(" ", line.text)), line.text)
-            texts[_collapsed(line.text)] = line.text
+            texts[_collapsed(_without_comments(line.text))] = line.text
             encodings[line.text.partition(" ")[0], line.encoding.comment()] = line.encoding
-        return cls(texts, encodings, padding)
+        return cls(texts, encodings, padding, labels)
 
 
-def _line(text: str, statement: _Statement, labels: tuple[str, ...], original: _Original,
-          names: Iterable[str]) -> Line:
-    known = original.texts.get(statement.full) or original.texts.get(text)
+def _line(code: str, names: Mapping[str, str], statement: _Statement, labels: tuple[str, ...],
+          original: _Original, here: Iterable[str]) -> Line:
+    """The line that ``code`` stands for; ``here`` are the labels of its body as it names them."""
+    mnemonic, _, operands = code.partition(" ")
+    # Only under the assembler's names does a line say where it goes: in the text as it is, a label
+    # of the original may have become another's.
+    text = f"{mnemonic} {_WORD.sub(lambda m: names.get(m[0], m[0]), operands)}".strip()
+    known = original.texts.get(text)
     if known is None:
-        _check(text, statement, names)
+        _check(code, statement, here)
+    else:
+        _check_defined(operands, statement.number, original.labels, names)
     encoding = UNCHANGED
     if match := _ENCODING.search(statement.full):
         found = original.encodings.get((text.partition(" ")[0], f" {match[0]}"))
@@ -261,6 +325,9 @@ def _line(text: str, statement: _Statement, labels: tuple[str, ...], original: _
 
 
 def _check(text: str, statement: _Statement, labels: Iterable[str]) -> None:
+    if "$" in text:
+        raise RebuildError(f"line {statement.number}: '{_short(text)}' has a '$', which names in "
+                           "new lines may not have")
     try:
         validate_line(text, labels)
     except RebuildError as error:
@@ -269,43 +336,75 @@ def _check(text: str, statement: _Statement, labels: Iterable[str]) -> None:
 
 
 def _labels(statement: _Statement) -> tuple[list[str], str]:
-    labels, code = [], statement.code
-    while match := _LABEL.match(code):
+    labels: list[str] = []
+    position = 0
+    while match := _LABEL.match(statement.code, position):
         labels.append(match[1])
-        code = code[match.end():]
-    return labels, code
+        position = match.end()
+    return labels, statement.code[position:]
 
 
-def _label_names(before: KernelBody, statements: Sequence[_Statement],
-                 defined: Iterable[list[str]], renamed: Mapping[str, str]) -> dict[str, str]:
+def _label_names(before: Sequence[KernelBody], originals: Set[str],
+                 bodies: Sequence[Sequence[_Parsed]], changes: _Changes) -> dict[str, str]:
     """For each label in the text the name that the assembler gets.
 
-    A label that begins with ``.L`` stays out of the symbol table; the others are the object's own
-    symbols, which have to be there under their own names.
+    A label that begins with ``.L`` stays out of the symbol table, so labels of the editor's own
+    get names that begin so, none of which the original or another label has. The others are the
+    object's own symbols, which have to be there under their own names.
     """
-    names: dict[str, str] = {}
-    places: dict[str, int] = {}
-    symbols = {label for line in before.lines for label in line.labels
-               if not label.startswith(".L")}
+    renamed = changes.renamed
     declared = {old: new for new, old in renamed.items()}
-    for statement, labels in zip(statements, defined, strict=True):
-        for label in labels:
-            if label in declared and label not in renamed:
-                raise RebuildError(f"line {statement.number}: the label '{label}' was renamed to "
-                                   f"'{declared[label]}' in its .local directive")
-            name = renamed.get(label, label)
-            if name not in symbols and not name.startswith(".L"):
-                name = f".L{name}"
-            while label not in renamed and name in places and label not in names:
-                name += "_"
-            if label in names or name in places:
-                raise RebuildError(f"line {statement.number}: the label '{label}' is also defined "
-                                   f"in line {places[names.get(label, name)]}")
-            names[label] = name
-            places[name] = statement.number
-    if missing := sorted(symbols - set(places)):
-        raise RebuildError(f"the label '{missing[0]}' is missing; it is a symbol of the object")
+    symbols = {label for label in originals if not label.startswith(".L")}
+    outside = {label: s.number for s in changes.fixed for label in _labels(s)[0]}
+    taken = originals | outside.keys() | {
+        label for parsed in bodies for _, labels, _ in parsed for label in labels}
+    names: dict[str, str] = {}
+    places = dict(outside)
+    for body, parsed in zip(before, bodies, strict=True):
+        kept = {label for line in body.lines for label in line.labels} & symbols
+        for statement, labels, _ in parsed:
+            for label in labels:
+                where = f"line {statement.number}: the label '{_short(label)}'"
+                if label in declared and label not in renamed:
+                    raise RebuildError(f"{where} was renamed to '{declared[label]}' in its .local "
+                                       "directive")
+                if label in places:
+                    raise RebuildError(f"{where} is also defined in line {places[label]}")
+                places[label] = statement.number
+                name = renamed.get(label, label)
+                if name not in symbols and not name.startswith(".L"):
+                    if "$" in name:
+                        raise RebuildError(f"{where} has a '$', which new names may not have")
+                    name = f".L{name}"
+                    while name in taken:
+                        name += "_"
+                    taken.add(name)
+                names[label] = name
+                kept.discard(name)
+        if kept:
+            raise RebuildError(f"the label '{min(kept)}' is missing; it is a symbol of the object")
     return names
+
+
+def _check_fixed(changes: _Changes, originals: Container[str], names: Mapping[str, str]) -> None:
+    """What stands between the bodies keeps its names, so that none may mean another label now."""
+    new_names = {new for new, old in changes.renamed.items() if new != old}
+    for statement in changes.fixed:
+        if _LOCAL.fullmatch(statement.code):
+            continue
+        code = _QUOTED.sub("", statement.code)
+        for word in _WORD.findall(code):
+            if word in new_names:
+                raise RebuildError(f"line {statement.number}: '{word}' is named here, so that no "
+                                   "other label may be renamed to it")
+        _check_defined(code, statement.number, originals, names)
+
+
+def _check_defined(code: str, number: int, originals: Container[str],
+                   names: Mapping[str, str]) -> None:
+    for word in _WORD.findall(code):
+        if word in originals and word not in names:
+            raise RebuildError(f"line {number}: the label '{word}' is not defined")
 
 
 def _short(code: str) -> str:

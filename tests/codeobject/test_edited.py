@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
@@ -94,6 +95,129 @@ def test_new_label_does_not_collide() -> None:
 
 def test_a_kept_label_renamed_throughout_keeps_its_symbol() -> None:
     assert read_edited(re.sub(r"\bkept\b", "main_loop", TEXT), DOCUMENT).assembly == DOCUMENT
+
+
+# Two kept labels and an address computed from a made-up one.
+NAMES = Assembly("ab" * 32, (
+    "\t.local first_loop\n\t.local last_loop\n\t.text\nfirst:\n",
+    KernelBody("first", (
+        Line("s_getpc_b64 s[4:5]"),
+        Line("s_add_u32 s4, s4, .L.data_0000@rel32@lo+4+(.-.L_pc_0004)", (".L_pc_0004",)),
+        Line("s_cbranch_scc1 last_loop", ("first_loop",)), Line("s_cbranch_scc0 .L_00c0"),
+        Line("s_nop 1", ("last_loop",)), Line("s_cbranch_vccz first_loop"),
+        Line("s_endpgm", (".L_00c0",)), Line("", (".Lend_0100",)),
+    )),
+    "\t.size first, .Lend_0100-first\nsecond:\n",
+    KernelBody("second", (Line("s_branch .L_0258"), Line("s_endpgm", (".L_0258",)))),
+    "\t.size second, .-second\n\t.data\n.L.data_0000:\n\t.long .L_00c0-.\n\t.long last_loop-.\n",
+))
+
+
+@pytest.mark.parametrize("label", [
+    "_00c0", "_pc_0004", "_0258", ".L_new", "_00c0_", "end_0100", ".data_0000", "scratch",
+])
+def test_a_new_label_moves_no_other(label: str) -> None:
+    text = NAMES.text().replace("first_loop:\n", f"{label}:\nfirst_loop:\n")
+    edited = read_edited(text, NAMES).assembly
+    new = [line.labels for line in edited.body("first").lines][2][0]
+    assert new.startswith(".L")
+    assert f"{new}:" not in NAMES.text()
+    assert edited.text().replace(f"{new}:\n", "") == NAMES.text()
+
+
+@pytest.mark.parametrize(("one", "other"), [(".L_00c0", "_00c0"), (".L_0258", ".L_0258_")])
+def test_two_new_labels_stay_two(one: str, other: str) -> None:
+    text = NAMES.text().replace("\ts_branch .L_0258\n.L_0258:\n", (
+        f"{one}x:\n\ts_nop 3\n{other}x:\n\ts_branch {one}x\n\ts_branch {other}x\n"))
+    lines = read_edited(text, NAMES).assembly.body("second").lines
+    assert [line.text for line in lines[1:3]] == [
+        f"s_branch {lines[0].labels[0]}", f"s_branch {lines[1].labels[0]}"]
+    assert lines[0].labels != lines[1].labels
+
+
+def swapped(text: str) -> str:
+    other = {"first_loop": "last_loop", "last_loop": "first_loop"}
+    return re.sub("first_loop|last_loop", lambda match: other[match[0]], text)
+
+
+def test_kept_labels_swapped_throughout_are_the_original() -> None:
+    code, data = NAMES.text().split("\t.data\n")
+    # As long as data names one of them it would come to mean the other.
+    with pytest.raises(RebuildError, match="'last_loop' is named here"):
+        read_edited(f"{swapped(code)}\t.data\n{data}", NAMES)
+    plain = Assembly(NAMES.original_sha256, (
+        *NAMES.blocks[:-1], "\t.size second, .-second\n"))
+    assert swapped(plain.text()) != plain.text()
+    assert read_edited(swapped(plain.text()), plain).assembly == plain
+
+
+def test_branch_labels_swapped_in_front_of_the_code_only_are_an_edit() -> None:
+    text = re.sub("^(first|last)_loop:", lambda m: swapped(m[0]), NAMES.text(), flags=re.MULTILINE)
+    lines = read_edited(text, NAMES).assembly.body("first").lines
+    assert [line.labels for line in lines[2:5:2]] == [("last_loop",), ("first_loop",)]
+    assert [line.text for line in lines] == [
+        line.text for block in NAMES.blocks[1:2] if isinstance(block, KernelBody)
+        for line in block.lines]
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    (".L_00c0:\n", "", ["line 24", "'.L_00c0' is not defined"]),
+    (".L_0258:\n", "", ["line 19", "'.L_0258' is not defined"]),
+    (".Lend_0100:\n", "", ["line 16", "'.Lend_0100' is not defined"]),
+    (".L_0258:\n", ".L_0258:\n.L_00c0:\n", ["line 21", "'.L_00c0'", "line 14"]),
+    (".L_0258:\n", "first:\n.L_0258:\n", ["line 20", "'first'", "line 4"]),
+    ("\ts_nop 1\n", "$x:\n\ts_nop 1\n", ["line 12", "'$x'", "'$'"]),
+    ("\ts_nop 1\n", "\ts_branch $x\n", ["line 12", "'s_branch $x'", "'$'"]),
+])
+def test_names_are_refused_with_their_line(old: str, new: str, words: list[str]) -> None:
+    assert NAMES.text().count(old) == 1
+    with pytest.raises(RebuildError) as caught:
+        read_edited(NAMES.text().replace(old, new), NAMES)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("character", "\r\v\f\0\x1b\x1e\x85\u2028\u2029")
+@pytest.mark.parametrize("place", ["\ts_nop{} 0", "\ts_nop 0 // {} s_nop 1"])
+def test_what_is_a_line_end_only_to_some_is_refused(character: str, place: str) -> None:
+    text = TEXT.replace("\ts_nop 0", place.format(character))
+    with pytest.raises(RebuildError, match=f"^line 17: .*U\\+{ord(character):04X}"):
+        read_edited(text, DOCUMENT)
+
+
+@pytest.mark.parametrize("space", "\xa0\u2003\u3000")
+def test_only_the_assemblers_spaces_are_spaces(space: str) -> None:
+    with pytest.raises(RebuildError, match=r"^line 17: "):
+        read_edited(TEXT.replace("\ts_nop 0", f"\ts_nop{space}0"), DOCUMENT)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("\ufeff" + TEXT, "byte order mark"), (TEXT.replace("\n", "\r"), "carriage returns"),
+])
+def test_what_an_editor_may_save_otherwise_is_named(text: str, words: str) -> None:
+    with pytest.raises(RebuildError, match=words):
+        read_edited(text, DOCUMENT)
+
+
+@pytest.mark.parametrize("piece", ["/*", '"', '"\\', "'", "/* ", "\n/*", " \t", "x:", "/**/", "\n"])
+def test_time_grows_with_the_length(piece: str) -> None:
+    """Two million characters, of which a scan that starts over at each would never be done."""
+    text = TEXT.replace("\ts_nop 0\n", piece * (2_000_000 // len(piece)))
+    with contextlib.suppress(RebuildError):
+        read_edited(text, DOCUMENT)
+
+
+def test_an_open_comment_is_named() -> None:
+    with pytest.raises(RebuildError, match=r"^line 17: the comment '/\* open' has no end"):
+        read_edited(TEXT.replace("\ts_nop 0\n", "/* open\n\ts_nop 0\n"), DOCUMENT)
+
+
+def test_sizes_are_ascii_digits() -> None:
+    old = Assembly("ab" * 32, (
+        "first:\n", FIRST, ".amdhsa_kernel first\n.amdhsa_group_segment_fixed_size 0\n"))
+    assert read_edited(old.text().replace("size 0", "size 128"), old).lds_bytes == {"first": 128}
+    with pytest.raises(RebuildError, match="fixed_size"):
+        read_edited(old.text().replace("size 0", "size \u0661\u0662\u0668"), old)
 
 
 def test_line_numbers_are_the_edited_texts() -> None:
