@@ -26,8 +26,11 @@ _LABEL = re.compile(rf"({_NAME}) ?: ?")
 _LOCAL = re.compile(rf"\.local ({_NAME})")
 _WORD = re.compile(rf"(?<![A-Za-z0-9_.$@]){_NAME}")
 _KERNEL = re.compile(r"\.amdhsa_kernel (\S+)")
-_SIZE = re.compile(r"\.amdhsa_(group|private)_segment_fixed_size ([0-9]{1,10})")
-_METADATA_SIZE = re.compile(r"(?:- )?'?\.(group|private)_segment_fixed_size'?: ([0-9]{1,10})")
+# Without leading zeros, which make a number octal for the assembler.
+_NUMBER = "(0|[1-9][0-9]{0,9}|0[xX][0-9a-fA-F]{1,8})"
+_SIZE = re.compile(rf"\.amdhsa_(group|private)_segment_fixed_size {_NUMBER}")
+_METADATA_SIZE = re.compile(rf"(?:- )?'?\.(group|private)_segment_fixed_size'?: {_NUMBER}")
+_METADATA_SYMBOL = re.compile(r"(?:- )?'?\.symbol'?: (?:!str )?'?(.+?)\.kd'?")
 _COUNTED = re.compile(r"\.amdhsa_(?:next_free_[vs]gpr|accum_offset) |(?:- )?'?\.[vsa]gpr_count")
 _ENCODING = re.compile(r"// enc:.*")
 _SHOWN = 60
@@ -202,6 +205,7 @@ def _split(lines: Sequence[_Statement], baseline: Assembly,
 def _match(lines: Sequence[_Statement], at: int, wanted: Sequence[_Statement],
            changes: _Changes) -> None:
     metadata = False
+    described = _described(wanted)
     for offset, want in enumerate(wanted):
         if at + offset >= len(lines):
             raise RebuildError(f"the text ends where '{_short(want.code)}' has to follow")
@@ -211,11 +215,37 @@ def _match(lines: Sequence[_Statement], at: int, wanted: Sequence[_Statement],
             changes.fixed.append(have)
         if kernel := _KERNEL.fullmatch(want.code):
             changes.kernel = kernel[1]
+        if metadata:
+            changes.kernel = described[offset]
         if have.code != want.code and not _allowed(want.code, have.code, changes):
-            why = ("registers are counted in the code" if _COUNTED.match(want.code) else
-                   "outside the kernels' instructions nothing else may change")
             raise RebuildError(f"line {have.number}: '{_short(have.code)}' stands where the "
-                               f"original has '{_short(want.code)}'; {why}")
+                               f"original has '{_short(want.code)}'; "
+                               f"{_reason(want.code, have.code, changes)}")
+
+
+def _described(wanted: Sequence[_Statement]) -> list[str]:
+    """For each statement the kernel that it describes if it is metadata.
+
+    LLVM sorts the keys of a kernel's metadata, so that the symbol comes behind the sizes.
+    """
+    found: list[str] = []
+    symbol = ""
+    for statement in reversed(wanted):
+        if match := _METADATA_SYMBOL.fullmatch(statement.code):
+            symbol = match[1]
+        found.append(symbol)
+    return found[::-1]
+
+
+def _reason(want: str, have: str, changes: _Changes) -> str:
+    """Why a change is none that a person may make."""
+    if _COUNTED.match(want):
+        return "registers are counted in the code"
+    if _SIZE.fullmatch(want) and have.split(" ")[0] == want.split(" ")[0]:
+        return "a size has to be a decimal number or a hexadecimal one that begins with 0x"
+    if _METADATA_SIZE.fullmatch(want) and have.split(" ")[:-1] == want.split(" ")[:-1]:
+        return f"a size has to be the one in the directives of '{changes.kernel}'"
+    return "outside the kernels' instructions nothing else may change"
 
 
 def _allowed(want: str, have: str, changes: _Changes) -> bool:
@@ -224,11 +254,12 @@ def _allowed(want: str, have: str, changes: _Changes) -> bool:
         changes.renamed[new[1]] = old[1]
         return True
     if (old := _SIZE.fullmatch(want)) and (new := _SIZE.fullmatch(have)) and old[1] == new[1]:
-        changes.sizes[new[1]][changes.kernel] = int(new[2])
+        changes.sizes[new[1]][changes.kernel] = int(new[2], 0)
         return True
     # The metadata is recomputed; who changes it as well has to mean the same.
     if (old := _METADATA_SIZE.fullmatch(want)) and (new := _METADATA_SIZE.fullmatch(have)):
-        return old[1] == new[1] and int(new[2]) in changes.sizes[new[1]].values()
+        return old[1] == new[1] and int(new[2], 0) == (
+            changes.sizes[new[1]].get(changes.kernel, int(old[2])))
     return False
 
 

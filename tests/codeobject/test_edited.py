@@ -14,6 +14,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.edited import header, read_edited
 from asmevo.codeobject.encoding import Encoding
 from asmevo.codeobject.errors import RebuildError
+from asmevo.codeobject.metadata import metadata_yaml
 from asmevo.codeobject.recover import recover
 from asmevo.errors import AsmEvoError
 
@@ -218,6 +219,54 @@ def test_sizes_are_ascii_digits() -> None:
     assert read_edited(old.text().replace("size 0", "size 128"), old).lds_bytes == {"first": 128}
     with pytest.raises(RebuildError, match="fixed_size"):
         read_edited(old.text().replace("size 0", "size \u0661\u0662\u0668"), old)
+
+
+@pytest.mark.parametrize(("size", "value"), [
+    ("0x8000", 32768), ("0X8000", 32768), ("32768", 32768), ("0x0", 0), ("032768", None),
+    ("32*1024", None), ("0x", None), ("-1", None), ("0x1FFFFFFFF", None), ("32768 1", None),
+])
+def test_sizes_are_numbers_of_the_assembler(size: str, value: int | None) -> None:
+    line = ".amdhsa_group_segment_fixed_size"
+    old = Assembly("ab" * 32, ("first:\n", FIRST, f".amdhsa_kernel first\n{line} 256\n"))
+    text = old.text().replace(f"{line} 256", f"{line} {size}")
+    if value is None:
+        with pytest.raises(RebuildError, match="decimal number or a hexadecimal"):
+            read_edited(text, old)
+    else:
+        assert read_edited(text, old).lds_bytes == {"first": value}
+
+
+@pytest.mark.parametrize("segment", ["group", "private"])
+def test_metadata_has_the_sizes_of_its_own_kernel(segment: str) -> None:
+    size = f"{segment}_segment_fixed_size"
+    kernels = ("first", "second", "odd name.kd")
+    directives = "".join(f"\t.amdhsa_kernel {k}\n\t\t.amdhsa_{size} 0\n" for k in kernels)
+    notes = metadata_yaml({"amdhsa.kernels": [
+        {f".{size}": 0, ".name": k, ".symbol": f"{k}.kd", ".vgpr_count": 8} for k in kernels]})
+    old = Assembly("ab" * 32, (
+        "first:\n", FIRST, f"{directives}\t.amdgpu_metadata\n{notes}\t.end_amdgpu_metadata\n"))
+    key = f"'.{size}': "
+
+    def changed(kernel: int, metadata: int, value: str) -> str:
+        """The text with a directive of 1024 and a metadata entry of some other value."""
+        head, _, tail = old.text().partition("\t.amdgpu_metadata\n")
+        declared = f".amdhsa_kernel {kernels[kernel]}\n\t\t.amdhsa_{size} "
+        parts = tail.split(f"{key}0")
+        parts[metadata] += f"{key}{value}"
+        joined = "".join(part if i == metadata or i == len(parts) - 1 else f"{part}{key}0"
+                         for i, part in enumerate(parts))
+        return head.replace(f"{declared}0", f"{declared}1024") + "\t.amdgpu_metadata\n" + joined
+
+    for kernel, name in enumerate(kernels[:2]):
+        for metadata, other in enumerate(kernels):
+            for value in ("1024", "0x400", "512"):
+                text = changed(kernel, metadata, value)
+                if kernel == metadata and value != "512":
+                    found = read_edited(text, old)
+                    assert (found.lds_bytes or found.scratch_bytes) == {name: 1024}
+                else:
+                    with pytest.raises(RebuildError, match=f"in the directives of '{other}'"):
+                        read_edited(text, old)
 
 
 def test_line_numbers_are_the_edited_texts() -> None:
