@@ -69,6 +69,8 @@ def opened(path: Path, parts: tuple[str, ...]) -> Container:
     same = (old == new for old, new in zip(_recent.parts, parts, strict=False))
     shared = sum(itertools.takewhile(bool, same))
     containers = _recent.containers[:shared + 1]
+    # Let go of what the last path had before decompressing anything for this one.
+    _recent.containers, _recent.parts = containers, parts[:len(containers) - 1]
     if len(parts) >= len(containers):
         containers = descend(containers[0], (*parts, ""), containers)
     _recent.containers, _recent.parts = containers, parts

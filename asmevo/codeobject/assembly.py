@@ -104,7 +104,8 @@ class Assembly:
             if isinstance(block, str):
                 out.append(block)
                 continue
-            out.extend(block.text())
+            # Joined at once: a string for every instruction of a large object is a lot of memory.
+            out.append("".join(block.text()))
         return "".join(out)
 
     def body(self, kernel: str) -> KernelBody:

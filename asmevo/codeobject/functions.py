@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 from dataclasses import dataclass
 
 from asmevo.codeobject.container import CodeObject, Kernel
@@ -10,6 +10,7 @@ from asmevo.codeobject.disassemble import rows
 from asmevo.codeobject.disassembler import Row
 from asmevo.codeobject.elf import Symbol
 from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.per_object import per_object
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,7 +33,7 @@ class Function:
         return self.entry + self.size
 
 
-@functools.lru_cache(maxsize=4)
+@per_object
 def functions(code_object: CodeObject) -> tuple[Function, ...]:
     """All functions in address order, without gaps between them.
 
@@ -69,12 +70,22 @@ def code_of(code_object: CodeObject, function: Function) -> bytes:
     return code_object.data[text.offset + function.entry:text.offset + function.end]
 
 
-@functools.lru_cache(maxsize=2)
-def _listings(code_object: CodeObject) -> dict[int, tuple[Row, ...]]:
-    return {f.entry: rows(code_of(code_object, f), code_object.target)
-            for f in functions(code_object)}
+@per_object
+def _listings(code_object: CodeObject) -> dict[int, tuple[bytes, tuple[str, ...]]]:
+    """Sizes and texts of each function's instructions, by its entry.
+
+    Millions of rows fit into memory because equal texts, of which code is full, are one string.
+    """
+    texts: dict[str, str] = {}
+    found: dict[int, tuple[bytes, tuple[str, ...]]] = {}
+    for function in functions(code_object):
+        decoded = rows(code_of(code_object, function), code_object.target)
+        found[function.entry] = (bytes([size for _, size, _ in decoded]),
+                                 tuple([texts.setdefault(text, text) for _, _, text in decoded]))
+    return found
 
 
 def listing(code_object: CodeObject, function: Function) -> tuple[Row, ...]:
     """The disassembled function; offsets count from its entry."""
-    return _listings(code_object)[function.entry]
+    sizes, texts = _listings(code_object)[function.entry]
+    return tuple(zip(itertools.accumulate(sizes, initial=0), sizes, texts, strict=False))

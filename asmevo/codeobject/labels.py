@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from asmevo.codeobject.eh_frame import FramePointer, frame_pointers
 from asmevo.codeobject.elf import Section, Symbol
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.functions import Function, code_of, functions, listing
+from asmevo.codeobject.per_object import per_object
 from asmevo.codeobject.relocation import Relocation, relocations
 
 _GOT = ".got"
@@ -63,7 +63,7 @@ class Labels:
         return relocation.symbol + (f"{relocation.addend:+d}" if relocation.addend else "")
 
 
-@functools.lru_cache(maxsize=8)
+@per_object
 def labels_of(code_object: CodeObject) -> Labels:
     """Find everything that needs a name. Raises `CodeObjectError` for what cannot get one."""
     text = code_object.section(".text")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from asmevo.codeobject.functions import Function, code_of, functions, listing
 from asmevo.codeobject.labels import Labels, labels_of
 from asmevo.codeobject.metadata import metadata_yaml
 from asmevo.codeobject.padding import alignment_in_front, filler_in_front, padding_rows
+from asmevo.codeobject.per_object import per_object
 from asmevo.codeobject.symbols import SYMBOL_NAME, declarations
 
 __all__ = ["CODE_ADDRESS", "RECOVERABLE", "SYMBOL_NAME", "Comments", "Fallbacks", "comments",
@@ -84,7 +84,6 @@ class Fallbacks:
 NO_FALLBACKS = Fallbacks()
 
 
-@functools.lru_cache(maxsize=8)
 def recover(code_object: CodeObject, fallbacks: Fallbacks = NO_FALLBACKS) -> Assembly:
     """Assembly text from which the toolchain makes ``code_object`` again.
 
@@ -92,6 +91,22 @@ def recover(code_object: CodeObject, fallbacks: Fallbacks = NO_FALLBACKS) -> Ass
     encoding as a comment; `asmevo.codeobject.roundtrip.round_trip` finds out which need it. Raises
     `CodeObjectError` naming the first construct that is not handled.
     """
+    known = _recovered(code_object)
+    document = known.get(fallbacks)
+    if document is None:
+        # A round trip that looks for fallbacks makes one document after the other.
+        for other in known.keys() - {NO_FALLBACKS}:
+            known.pop(other, None)
+        document = known[fallbacks] = _document(code_object, fallbacks)
+    return document
+
+
+@per_object
+def _recovered(code_object: CodeObject) -> dict[Fallbacks, Assembly]:
+    return {}
+
+
+def _document(code_object: CodeObject, fallbacks: Fallbacks) -> Assembly:
     if code_object.target.isa not in RECOVERABLE:
         raise CodeObjectError(f"recovery does not handle {code_object.target.isa}; it handles "
                               f"{', '.join(sorted(RECOVERABLE))}")
@@ -100,9 +115,10 @@ def recover(code_object: CodeObject, fallbacks: Fallbacks = NO_FALLBACKS) -> Ass
     labels = labels_of(code_object)
     blocks: list[str | KernelBody] = []
     between = _head(code_object)
+    plain: dict[str, Line] = {}
     for function in functions(code_object):
         blocks.append(between + _opened(code_object, function))
-        lines = tuple(_lines(code_object, function, labels, fallbacks))
+        lines = tuple(_lines(code_object, function, labels, fallbacks, plain))
         blocks.append(KernelBody(function.symbol, lines))
         between = "".join(_sizes(function))
     last = code_object.kernels[-1]
@@ -172,7 +188,8 @@ def _end_label(function: Function, size: int) -> str:
 
 
 def _lines(code_object: CodeObject, function: Function, labels: Labels,
-           fallbacks: Fallbacks) -> Iterator[Line]:
+           fallbacks: Fallbacks, plain: dict[str, Line]) -> Iterator[Line]:
+    """The function's lines; ``plain`` are those of nothing but text, which equal texts share."""
     code = code_of(code_object, function)
     rows = listing(code_object, function)
     here = _labels_here(code_object, function, rows, labels)
@@ -192,8 +209,10 @@ def _lines(code_object: CodeObject, function: Function, labels: Labels,
                 raise CodeObjectError(f"'{text}' at offset {place:#x} does not encode back to its "
                                       "bytes, and as data it would not follow an edit")
             shown = data_line(code[offset:offset + size], text)
-        yield Line(shown, here.get(offset, ()), fallbacks.by_offset.get(place, UNCHANGED),
-                   padding.get(index, ""))
+        line = Line(shown, here.get(offset, ()), fallbacks.by_offset.get(place, UNCHANGED),
+                    padding.get(index, ""))
+        yield line if line.labels or line.padding or line.encoding is not UNCHANGED else (
+            plain.setdefault(shown, line))
     if function.size in here:
         yield Line("", here[function.size])
 

@@ -109,6 +109,23 @@ def test_a_file_is_opened_once_for_all_its_members(tree: Path,
     assert [path.name for path in opened] == ["a.whl", "libx.so"]
 
 
+def test_one_bundle_is_held_at_a_time(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bundle read last is let go of before the next one is decompressed."""
+    held: list[int] = []
+    descend = find.descend
+
+    def counted(root: Container, parts: Sequence[str],
+                known: Sequence[Container] = ()) -> list[Container]:
+        held.append(len(find._recent.containers))
+        return descend(root, parts, known)
+
+    monkeypatch.setattr(find, "descend", counted)
+    library = tree / "b" / "libx.so"
+    for bundle in ("hip_fatbin[0]", "hip_fatbin[1]", "hip_fatbin[0]"):
+        find.opened(library, (bundle,))
+    assert held == [1, 1, 1]
+
+
 def test_a_file_that_changes_is_read_again(tmp_path: Path, bundle: bytes, gfx942: bytes,
                                            gfx950: bytes) -> None:
     path = tmp_path / "k.hipfb"
