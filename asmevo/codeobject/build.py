@@ -23,7 +23,8 @@ def build(original: CodeObject, assembly: Assembly, toolchain: Toolchain) -> byt
 def build_text(original: CodeObject, text: str, toolchain: Toolchain) -> bytes:
     """`build` for a whole document, such as a recovered one that was edited in an editor."""
     text, masks = marked(text)
-    relocatable = applied(toolchain.assemble(text, original.target), masks)
+    assembled = toolchain.assemble(text, original.target)
+    relocatable = applied(assembled, masks, original.target, text)
     data = toolchain.link(relocatable, version_comment=comments(original).linker)
     if all(section.name != _PADDING for section in original.sections):
         data = without_relro_padding(data)
