@@ -248,3 +248,20 @@ def test_bad_input_is_one_sentence(
     (tmp_path / "e.s").write_text(text(LAYER_NORM))
     with pytest.raises(RebuildError, match="recovered from the object"):
         run("task=rebuild", f"source={tmp_path}/e.s", f"original={SMALL}")
+
+
+@pytest.mark.parametrize(("line", "name"), [
+    ("v_mov_b32 v0, vO", "vO"), ("s_add_u32 s4, s4, s_5", "s_5"), ("v_mov_b32 v0, vO+4", "vO"),
+    ("s_mov_b32 s4, oops-0x10", "oops"),
+    ("v_add_u32 v1, lds_size, v1", "lds_size"),
+])
+def test_an_undefined_name_is_refused_with_its_line(
+    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]],
+    line: str, name: str,
+) -> None:
+    lines = text(LAYER_NORM).split("\n")
+    at = lines.index("\ts_endpgm")
+    with pytest.raises(RebuildError, match=rf"^line {at + 4}: '{name}' .*defines") as caught:
+        rebuild("\n".join([*lines[:at], "// more", "here:", "", "\t" + line, *lines[at:]]),
+                LAYER_NORM)
+    assert line in str(caught.value)
