@@ -7,7 +7,7 @@ import re
 from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.elf import read_tables
-from asmevo.codeobject.encoding import applied, marked
+from asmevo.codeobject.encoding import applied, marked, unmarked
 from asmevo.codeobject.errors import AssemblerError, Diagnostic
 from asmevo.codeobject.lld17 import without_relro_padding
 from asmevo.codeobject.recover import comments
@@ -28,7 +28,10 @@ def build(original: CodeObject, assembly: Assembly, toolchain: Toolchain) -> byt
 def build_text(original: CodeObject, text: str, toolchain: Toolchain) -> bytes:
     """`build` for a whole document, such as a recovered one that was edited in an editor."""
     text, masks = marked(text)
-    assembled = toolchain.assemble(text, original.target)
+    try:
+        assembled = toolchain.assemble(text, original.target)
+    except AssemblerError as error:
+        raise unmarked(error, text) from None
     _check_defined(assembled, original, text)
     relocatable = applied(assembled, masks, original.target, text)
     data = toolchain.link(relocatable, version_comment=comments(original).linker)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmevo.codeobject.disassembler import shared
 from asmevo.codeobject.elf import read_tables
@@ -27,6 +27,7 @@ _COMMENT = re.compile(
     r" // enc:(?: \|0x([0-9a-f]{1,32}))?(?: &~0x([0-9a-f]{1,32}))?$", re.MULTILINE)
 _SECTION = ".asmevo.encoding"
 _LABEL = ".L_asmevo_encoding_"
+_MARK = re.compile(rf"{re.escape(_LABEL)}[0-9]+: ")
 # Elf64_Rela: offset, symbol and type, addend. The symbol is that of .text.
 _RELOCATION = struct.Struct("<QQq")
 
@@ -73,6 +74,21 @@ def marked(text: str) -> tuple[str, tuple[Encoding, ...]]:
     out += [text[position:], f'\n\t.section {_SECTION},"e",@progbits\n']
     out += [f"\t.quad {_LABEL}{i}\n" for i in range(len(masks))]
     return "".join(out), tuple(masks)
+
+
+def unmarked(error: AssemblerError, marks: str) -> AssemblerError:
+    """The assembler's error about what `marked` made, in the columns of the unmarked text."""
+    lines = marks.split("\n")
+
+    def moved(diagnostic: Diagnostic) -> Diagnostic:
+        if not 0 < diagnostic.line <= len(lines):
+            return diagnostic
+        mark = _MARK.match(lines[diagnostic.line - 1])
+        return replace(diagnostic, column=max(1, diagnostic.column - mark.end())) if (
+            mark and diagnostic.column) else diagnostic
+
+    return AssemblerError(tuple(moved(d) for d in error.diagnostics),
+                          _MARK.sub("", error.source.lstrip()))
 
 
 def applied(relocatable: bytes, masks: Sequence[Encoding], target: Target,

@@ -99,6 +99,18 @@ def test_a_mask_never_changes_an_operand(
     assert new in caught.value.source
 
 
+def test_an_error_in_a_commented_line_is_about_that_line(
+        loads: CodeObject, toolchain: Toolchain) -> None:
+    edited = round_trip(loads, toolchain).assembly.text().replace(
+        "v_mov_b32_e64 v3, v4 ", "v_mov_b32_e64 v3, v4 clamp ")
+    line = next(line for line in edited.split("\n") if "v4 clamp" in line)
+    with pytest.raises(AssemblerError) as caught:
+        build_text(loads, edited, toolchain)
+    assert edited.split("\n")[caught.value.line - 1] == line
+    assert caught.value.column == line.index("clamp") + 1
+    assert caught.value.source.strip() == "v_mov_b32_e64 v3, v4 clamp"
+
+
 def test_an_edit_keeps_the_annotations(annotated: tuple[CodeObject, Assembly],
                                        toolchain: Toolchain) -> None:
     code_object, assembly = annotated
