@@ -7,7 +7,8 @@ encodes it without them. Kept as data it could not be edited, so the text gets a
     v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], ... // enc: |0x6000
 
 ``|`` names bits to set and ``&~`` bits to clear, in the instruction's bytes as a little-endian
-number. An assembler that does not know the comment makes an object that is the same to LLVM.
+number. An assembler that does not know the comment makes an object that is the same to LLVM; where
+an edit gave such a bit a meaning, the comment is refused.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from asmevo.codeobject.disassembler import shared
 from asmevo.codeobject.elf import read_tables
-from asmevo.codeobject.errors import ToolchainError
+from asmevo.codeobject.errors import AssemblerError, Diagnostic, ToolchainError
+from asmevo.codeobject.target import Target
 
 _COMMENT = re.compile(
     r" // enc:(?: \|0x([0-9a-f]{1,32}))?(?: &~0x([0-9a-f]{1,32}))?$", re.MULTILINE)
 _SECTION = ".asmevo.encoding"
 _LABEL = ".L_asmevo_encoding_"
+_MARK = re.compile(rf"{re.escape(_LABEL)}[0-9]+: ")
 # Elf64_Rela: offset, symbol and type, addend. The symbol is that of .text.
 _RELOCATION = struct.Struct("<QQq")
 
@@ -72,8 +76,28 @@ def marked(text: str) -> tuple[str, tuple[Encoding, ...]]:
     return "".join(out), tuple(masks)
 
 
-def applied(relocatable: bytes, masks: Sequence[Encoding]) -> bytes:
-    """The assembler's output with the masks of its text applied to its code."""
+def unmarked(error: AssemblerError, marks: str) -> AssemblerError:
+    """The assembler's error about what `marked` made, in the columns of the unmarked text."""
+    lines = marks.split("\n")
+
+    def moved(diagnostic: Diagnostic) -> Diagnostic:
+        if not 0 < diagnostic.line <= len(lines):
+            return diagnostic
+        mark = _MARK.match(lines[diagnostic.line - 1])
+        return replace(diagnostic, column=max(1, diagnostic.column - mark.end())) if (
+            mark and diagnostic.column) else diagnostic
+
+    return AssemblerError(tuple(moved(d) for d in error.diagnostics),
+                          _MARK.sub("", error.source.lstrip()))
+
+
+def applied(relocatable: bytes, masks: Sequence[Encoding], target: Target,
+            text: str = "") -> bytes:
+    """The assembler's output with the masks of its text applied to its code.
+
+    ``text`` is what `marked` made. Raises `AssemblerError` with the line of a mask that makes
+    another instruction of what the assembler encoded.
+    """
     if not masks:
         return relocatable
     sections, _ = read_tables(relocatable)
@@ -83,12 +107,29 @@ def applied(relocatable: bytes, masks: Sequence[Encoding]) -> bytes:
     start, size = extents[".text"]
     table, length = extents[f".rela{_SECTION}"]
     places = [addend for _, _, addend in _RELOCATION.iter_unpack(relocatable[table:table + length])]
-    data = bytearray(relocatable)
+    code = bytearray(relocatable[start:start + size])
     for place, mask in zip(places, masks, strict=True):
         count = (max(mask.set, mask.clear).bit_length() + 7) // 8
         if not 0 <= place <= size - count:
             raise ToolchainError("a commented instruction lies outside the code")
-        at = slice(start + place, start + place + count)
-        value = int.from_bytes(data[at], "little") & ~mask.clear | mask.set
-        data[at] = value.to_bytes(count, "little")
-    return bytes(data)
+        value = int.from_bytes(code[place:place + count], "little") & ~mask.clear | mask.set
+        code[place:place + count] = value.to_bytes(count, "little")
+    _check_meaning(relocatable[start:start + size], bytes(code), places, target, text)
+    return relocatable[:start] + bytes(code) + relocatable[start + size:]
+
+
+def _check_meaning(before: bytes, after: bytes, places: Sequence[int], target: Target,
+                   text: str) -> None:
+    rows = [shared().rows(target.isa, code) for code in (before, after)]
+    changed = next((left for left, right in zip(*rows, strict=False) if left != right), None)
+    if changed is None:
+        return
+    # A mask may reach beyond its instruction, so the first row that differs need not have one.
+    index = max((i for i, place in enumerate(places) if place <= changed[0]),
+                key=lambda i: places[i], default=0)
+    label = f"{_LABEL}{index}: "
+    position = text.find(label)
+    number = text.count("\n", 0, position) + 1 if position >= 0 else 0
+    source = text[position + len(label):].partition("\n")[0] if number else ""
+    raise AssemblerError((Diagnostic(number, 0, "error", (
+        "the bits of the '// enc:' comment make another instruction of this one")),), source)

@@ -62,7 +62,53 @@ def test_mask_beyond_the_code_is_refused(layer_norm: CodeObject, toolchain: Tool
     with pytest.raises(ToolchainError, match="outside the code"):
         build_text(layer_norm, text, toolchain)
     with pytest.raises(ToolchainError, match="lacks the positions"):
-        applied(toolchain.assemble("s_nop 0\n", layer_norm.target), [Encoding(1)])
+        applied(toolchain.assemble("s_nop 0\n", layer_norm.target), [Encoding(1)],
+                layer_norm.target)
+
+
+@pytest.fixture(scope="module")
+def loads(layer_norm: CodeObject, toolchain: Toolchain) -> CodeObject:
+    """layer_norm.co with a load in front whose unused address register has bits."""
+    text = recover(layer_norm).text().replace(
+        f"\n{KERNEL}:\n",
+        f"\n{KERNEL}:\n\tbuffer_load_dword v4, off, s[4:7], 0 // enc: |0x500000000\n"
+        "\tv_mov_b32_e64 v3, v4 // enc: |0x800\n")
+    code_object = CodeObject.parse(build_text(layer_norm, text, toolchain))
+    assert round_trip(code_object, toolchain).annotation_count == 2
+    return code_object
+
+
+@pytest.mark.parametrize(("old", "new", "line"), [
+    ("off, s[4:7], 0", "v0, s[4:7], 0 offen", 0),
+    ("off, s[4:7], 0", "v5, s[4:7], 0 idxen offset:8", None),
+    ("off, s[4:7], 0", "off, s[8:11], s4 offset:16", None),
+    ("v3, v4", "v3, s7", None),
+])
+def test_a_mask_never_changes_an_operand(
+        loads: CodeObject, toolchain: Toolchain, old: str, new: str, line: int | None) -> None:
+    text = round_trip(loads, toolchain).assembly.text()
+    assert text.count(old) >= 1
+    edited = text.replace(old, new, 1)
+    first = next(i for i, row in enumerate(edited.split("\n"), 1) if "// enc:" in row)
+    if line is None:
+        CodeObject.parse(build_text(loads, edited, toolchain))
+        return
+    with pytest.raises(AssemblerError, match="another instruction") as caught:
+        build_text(loads, edited, toolchain)
+    assert caught.value.line == first + line
+    assert new in caught.value.source
+
+
+def test_an_error_in_a_commented_line_is_about_that_line(
+        loads: CodeObject, toolchain: Toolchain) -> None:
+    edited = round_trip(loads, toolchain).assembly.text().replace(
+        "v_mov_b32_e64 v3, v4 ", "v_mov_b32_e64 v3, v4 clamp ")
+    line = next(line for line in edited.split("\n") if "v4 clamp" in line)
+    with pytest.raises(AssemblerError) as caught:
+        build_text(loads, edited, toolchain)
+    assert edited.split("\n")[caught.value.line - 1] == line
+    assert caught.value.column == line.index("clamp") + 1
+    assert caught.value.source.strip() == "v_mov_b32_e64 v3, v4 clamp"
 
 
 def test_an_edit_keeps_the_annotations(annotated: tuple[CodeObject, Assembly],
