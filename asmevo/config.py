@@ -98,6 +98,8 @@ class TaskConfig:
 @dataclass
 class RebuildConfig(TaskConfig):
     allow_lower: bool = MISSING
+    method: str = MISSING
+    container: str | None = None
 
 
 @dataclass

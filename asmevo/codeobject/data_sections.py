@@ -72,11 +72,11 @@ def log2(alignment: int, section: str) -> int:
 def _opened(section: Section) -> Iterator[str]:
     flags = "".join(letter for bit, letter in _FLAGS.items() if section.flags & bit)
     kind = _TYPES[section.type]
-    mixed = section.flags & _MERGE and not section.entry_size
-    if mixed:
-        # The linker put mergeable constants beside others: the flag stays, the entry size does not.
-        yield f'\t.section {section.name}.cst4,"{flags}",@{kind},4'
-        flags = flags.replace("M", "")
+    if section.flags & _MERGE and not section.entry_size:
+        # The linker put constants and strings of several sizes beside other data: their flags stay,
+        # an entry size does not. An empty section of the same name brings the flags alone.
+        yield f'\t.section {section.name},"{flags}",@{kind},1,unique,0'
+        flags = flags.replace("M", "").replace("S", "")
     size = f",{section.entry_size}" if "M" in flags else ""
     yield f'\t.section {section.name},"{flags}",@{kind}{size}'
     if section.alignment > 1:

@@ -14,8 +14,9 @@ from asmevo.codeobject.encoding import UNCHANGED
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.interface import Interface, differences
 from asmevo.codeobject.padding import ENTRY_ALIGNMENT, instruction_rows
-from asmevo.codeobject.recover import CODE_ADDRESS, data_line, recover
+from asmevo.codeobject.recover import CODE_ADDRESS
 from asmevo.codeobject.requirements import Declaration, required_kernel, with_resources
+from asmevo.codeobject.roundtrip import recovered
 from asmevo.codeobject.toolchain import Toolchain
 
 LINE_LIMIT = 256
@@ -58,6 +59,7 @@ def rebuild(original: CodeObject, assembly: Assembly, toolchain: Toolchain, *,
             scratch_bytes: int | None = None) -> CodeObject:
     """Assemble and link an edited assembly of ``original``, with its interface unchanged.
 
+    What counts as edited is told from the assembly of the original's round trip.
     One kernel may be edited: ``kernel``, or else the one whose lines differ. Its register
     allocation stays what the original declares unless the code needs more, or, with
     ``allow_lower``, becomes the least that covers the code. LDS and scratch sizes are frozen unless
@@ -66,7 +68,7 @@ def rebuild(original: CodeObject, assembly: Assembly, toolchain: Toolchain, *,
     is not plain instructions, does not fit the hardware, reaches beyond the declared sizes or would
     change what the host sees; `AssemblerError` when the assembler rejects it.
     """
-    baseline = recover(original)
+    baseline = recovered(original, toolchain)
     edited = original.kernel(_edited_kernel(original, baseline, assembly, kernel))
     _check_document(original, baseline, assembly)
     result = CodeObject.parse(build(original, assembly, toolchain))
@@ -106,9 +108,11 @@ def _check_document(original: CodeObject, baseline: Assembly, assembly: Assembly
     if shapes[0] != shapes[1]:
         raise RebuildError("the assembly has other blocks or kernels than the original")
     for before, after in zip(baseline.blocks, assembly.blocks, strict=True):
+        if before == after:
+            continue
         if isinstance(before, KernelBody) and isinstance(after, KernelBody):
             _check_body(original, before, after)
-        elif before != after:
+        else:
             raise RebuildError("the assembly was changed outside the kernel's instructions")
 
 
@@ -120,8 +124,8 @@ def _check_body(original: CodeObject, before: KernelBody, after: KernelBody) -> 
         raise RebuildError(f"{odd[0][:80]!r} is not a label")
     if any(not line.text for line in after.lines[:-1]):
         raise RebuildError("the assembly has an empty line between instructions")
-    _check_encodings(original, after)
-    trusted = {line.text for line in before.lines} | _verbatim_lines(original, after)
+    _check_encodings(before, after)
+    trusted = {line.text for line in before.lines}
     symbols = {s.name for s in original.symbols if s.name} - set(labels)
     for text in {line.text for line in after.lines if line.text} - trusted:
         validate_line(text, labels, symbols)
@@ -133,30 +137,12 @@ def _kept(body: KernelBody) -> list[str]:
                   if not label.startswith(".L"))
 
 
-def _check_encodings(original: CodeObject, body: KernelBody) -> None:
+def _check_encodings(before: KernelBody, after: KernelBody) -> None:
     """Bits that no operand stands for may only be those of an instruction of the same name."""
-    wanted = {(line.text.partition(" ")[0], line.encoding) for line in body.lines
-              if line.encoding != UNCHANGED}
-    if not wanted:
-        return
-    code = original.code(original.kernel(body.symbol))
-    known: dict[str, set[int]] = {}
-    for offset, size, text in rows(code, original.target):
-        known.setdefault(text.partition(" ")[0], set()).add(
-            int.from_bytes(code[offset:offset + size], "little"))
-    for name, encoding in wanted:
-        if not any(word & encoding.set == encoding.set and not word & encoding.clear
-                   for word in known.get(name, ())):
-            raise RebuildError(f"the original has no '{name}' with the bits{encoding.comment()}")
-
-
-def _verbatim_lines(original: CodeObject, body: KernelBody) -> set[str]:
-    """The original's instructions as data, as a round trip with fallbacks writes them."""
-    if not any(line.text.startswith(".long") for line in body.lines):
-        return set()
-    code = original.code(original.kernel(body.symbol))
-    return {data_line(code[offset:offset + size], text)
-            for offset, size, text in rows(code, original.target)}
+    known, wanted = ({(line.text.partition(" ")[0], line.encoding) for line in body.lines
+                      if line.encoding != UNCHANGED} for body in (before, after))
+    for name, encoding in wanted - known:
+        raise RebuildError(f"the original has no '{name}' with the bits{encoding.comment()}")
 
 
 def _check_code(result: CodeObject, body: KernelBody) -> None:

@@ -118,11 +118,17 @@ def tail_text(code_object: CodeObject, symbol: str, descriptor: KernelDescriptor
     """
     labels = labels_of(code_object)
     descriptors = {k.symbol: k.descriptor for k in code_object.kernels} | {symbol: descriptor}
-    lines = [line for section in data_sections(code_object)
-             for line in data_lines(code_object, section, labels, descriptors)]
+    idents = [f'\t.ident "{ident}"' for ident in comments(code_object).idents]
+    written = data_sections(code_object)
+    lines: list[str] = []
+    for section in code_object.sections:
+        if section.name == ".comment":
+            # Debug information may stand on both sides of it.
+            lines += idents
+        elif section in written:
+            lines += data_lines(code_object, section, labels, descriptors)
     lines += [
         "\t.section .text",
-        *(f'\t.ident "{ident}"' for ident in comments(code_object).idents),
         "\t.amdgpu_metadata",
     ]
     return "\n".join(lines) + "\n" + metadata_yaml(metadata) + "\t.end_amdgpu_metadata\n"

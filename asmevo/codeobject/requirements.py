@@ -15,6 +15,7 @@ from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.functions import code_of, functions
 from asmevo.codeobject.metadata import metadata_yaml
 from asmevo.codeobject.occupancy import compute_unit
+from asmevo.codeobject.resource_change import Resources
 from asmevo.codeobject.resources import (
     ARCHITECTED_FLAT_SCRATCH,
     Allocation,
@@ -75,8 +76,9 @@ def required_kernel(original: CodeObject, kernel: Kernel, result: CodeObject,
                     declaration: Declaration) -> Kernel:
     """The original kernel with the descriptor and metadata that the edited code needs.
 
-    ``result`` holds the edited code. Raises `RebuildError` when it does not fit the hardware or
-    reaches beyond LDS or scratch sizes that are frozen or declared.
+    ``result`` holds the edited code. Raises `RebuildError` when it does not fit the hardware, its
+    largest workgroup no longer fits on a compute unit, or it reaches beyond LDS or scratch sizes
+    that are frozen or declared.
     """
     before = code_use(original, kernel)
     after = code_use(result, result.kernel(kernel.symbol))
@@ -98,7 +100,25 @@ def required_kernel(original: CodeObject, kernel: Kernel, result: CodeObject,
         descriptor = _with_scratch(descriptor, original.target.isa, scratch)
     check_segments(descriptor, before.segments, after.segments,
                    lds_declared=lds is not None, scratch_declared=scratch is not None)
-    return replace(kernel, descriptor=descriptor, metadata=metadata)
+    changed = replace(kernel, descriptor=descriptor, metadata=metadata)
+    if descriptor != kernel.descriptor:
+        _check_launch(Resources.of(kernel, original.target),
+                      Resources.of(changed, original.target), kernel.symbol)
+    return changed
+
+
+def _check_launch(before: Resources, after: Resources, symbol: str) -> None:
+    """Refuse a kernel whose largest workgroup no compute unit can hold any more.
+
+    The host may launch it, and the launch fails.
+    """
+    if before.occupancy.workgroups_per_cu and not after.occupancy.workgroups_per_cu:
+        scarce = " and ".join(after.occupancy.limited_by)
+        raise RebuildError(
+            f"a workgroup of {after.workgroup_size} work-items, which '{symbol}' may be launched "
+            f"with, does not fit on a compute unit when each wave takes {after.vgprs} VGPRs and "
+            f"{after.sgprs} SGPRs, for want of {scarce}; it takes {before.vgprs} and "
+            f"{before.sgprs} in the original")
 
 
 def check_segments(descriptor: KernelDescriptor, before: SegmentUse, after: SegmentUse, *,
@@ -136,7 +156,8 @@ def _size(key: str, wanted: int | None, metadata: dict[str, object], before: int
     if not 0 <= wanted <= limit:
         raise RebuildError(f"the {name} can have 0 to {limit} bytes, not {wanted}")
     if wanted < before and not allow_lower:
-        raise RebuildError(f"the {name} has {before} bytes; {wanted} need leave to lower it")
+        raise RebuildError(f"the {name} has {before} bytes; {wanted} need leave to "
+                           "lower it (allow_lower, as a setting task.allow_lower=true)")
     if not isinstance(metadata.get(key), int):
         raise RebuildError(f"the metadata has no '{key}' to change")
     metadata[key] = wanted

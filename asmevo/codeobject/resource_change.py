@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.occupancy import Occupancy, occupancy
 from asmevo.codeobject.resources import Allocation
 from asmevo.codeobject.target import Target
+
+# Work-items of the largest workgroup (LLVM AMDGPUBaseInfo, getMaxFlatWorkGroupSize).
+WORKGROUP_LIMIT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ class Resources:
            launch_lds_bytes: int = 0) -> Resources:
         """The resources of a kernel.
 
-        Without ``workgroup_size`` the largest that the metadata allows is taken. Raises
-        `CodeObjectError` for a processor whose occupancy is not known.
+        Without ``workgroup_size`` the one that the metadata requires is taken, or else the largest
+        that it allows. Raises `CodeObjectError` for a processor whose occupancy is not known.
         """
         allocation = Allocation.of(kernel.descriptor)
         size = workgroup_size or _largest_workgroup(kernel)
@@ -93,5 +97,10 @@ def _described(resources: Resources) -> tuple[tuple[str, str], ...]:
 
 
 def _largest_workgroup(kernel: Kernel) -> int:
+    """Work-items of the required workgroup, else of the largest; 1024 when neither is stated."""
+    required = kernel.metadata.get(".reqd_workgroup_size")
+    if isinstance(required, list) and len(required) == 3 and all(
+            isinstance(size, int) and size > 0 for size in required):
+        return min(math.prod(required), WORKGROUP_LIMIT)
     value = kernel.metadata.get(".max_flat_workgroup_size")
-    return min(value, 1024) if isinstance(value, int) and value > 0 else 1024
+    return min(value, WORKGROUP_LIMIT) if isinstance(value, int) and value > 0 else WORKGROUP_LIMIT

@@ -17,6 +17,10 @@ from asmevo.codeobject.labels import labels_of
 from asmevo.codeobject.recover import NO_FALLBACKS, Fallbacks, recover
 from asmevo.codeobject.toolchain import Toolchain
 
+# What the latest round trips found, the oldest first. Every rebuild of an object asks for it.
+_KEPT = 8
+_found: dict[tuple[CodeObject, Toolchain], Fallbacks] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class RoundTripReport:
@@ -59,7 +63,9 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
         except AssemblerError as error:
             more = fallbacks | _rejected(code_object, assembly, error)
             if more == fallbacks:
-                raise
+                # Nobody has edited this text yet, so what is wrong with it is recovery's.
+                raise CodeObjectError(f"recovery does not handle this object: the text it makes "
+                                      f"is rejected, {error}") from error
         else:
             more = fallbacks
             if data != code_object.data:
@@ -67,6 +73,7 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
             if more == fallbacks:
                 break
         fallbacks = more
+    _keep(code_object, toolchain, fallbacks)
     difference = _first_difference(code_object.data, data)
     lines = [line for block in assembly.blocks if isinstance(block, KernelBody)
              for line in block.lines if line.text]
@@ -84,6 +91,24 @@ def round_trip(code_object: CodeObject, toolchain: Toolchain) -> RoundTripReport
         versions=versions,
         assembly=assembly,
     )
+
+
+def recovered(code_object: CodeObject, toolchain: Toolchain) -> Assembly:
+    """The assembly of the object's round trip, which is only made again if it was long ago.
+
+    Raises what `round_trip` does.
+    """
+    found = _found.get((code_object, toolchain))
+    if found is None:
+        return round_trip(code_object, toolchain).assembly
+    return recover(code_object, found)
+
+
+def _keep(code_object: CodeObject, toolchain: Toolchain, fallbacks: Fallbacks) -> None:
+    _found.pop((code_object, toolchain), None)
+    _found[code_object, toolchain] = fallbacks
+    for old in list(_found)[:-_KEPT]:
+        _found.pop(old, None)
 
 
 def _rejected(code_object: CodeObject, assembly: Assembly, error: AssemblerError) -> Fallbacks:

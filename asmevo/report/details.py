@@ -109,6 +109,14 @@ def _rebuild(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
 
 
 def _inspect(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    if details["members"]:
+        yield _columns("member,target,bytes>,kernels>,first kernel", [
+            (m["name"], m["target"], m["bytes"], len(m["kernels"]),
+             m["refused"] or (m["kernels"][0] if m["kernels"] else ""))
+            for m in details["members"]
+        ])
+        yield _facts(("one of them", "source=<member>"), ("files", result.folder))
+        return
     yield _facts(
         ("source", details["source"]),
         ("SHA-256", result.original_sha256),

@@ -6,13 +6,18 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from asmevo.bundle.container import SEPARATOR
+from asmevo.bundle.listing import list_objects
+from asmevo.bundle.open import is_code_object, may_contain
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.disassemble import program, rows
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.resource_change import Resources
 from asmevo.codeobject.resources import Allocation
+from asmevo.codeobject.source import LocalFile
 from asmevo.errors import AsmEvoError
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.parse import parse
@@ -30,7 +35,10 @@ class Inspect:
     def run(self, session: Session) -> Result:
         started = time.monotonic()
         source = named(session)
-        code_object = CodeObject.parse(source.read())
+        content = source.read()
+        if isinstance(source, LocalFile) and not is_code_object(content) and may_contain(content):
+            return self._container(session, source, started)
+        code_object = CodeObject.parse(content)
         kernels = code_object.kernels
         return Result(
             task="inspect",
@@ -43,9 +51,36 @@ class Inspect:
                 "target": code_object.target.processor,
                 "version": code_object.version,
                 "kernels": [kernel_facts(code_object, kernel) for kernel in kernels],
+                "members": [],
             },
             wall_seconds=time.monotonic() - started,
         )
+
+    def _container(self, session: Session, source: LocalFile, started: float) -> Result:
+        """The code objects in a fat binary, library, archive or wheel."""
+        members = [
+            {"name": _member_name(source.path, listed.name), "target": listed.target,
+             "bytes": listed.size, "kernels": list(listed.kernels), "refused": listed.refused}
+            for listed in list_objects(Path(source.path).expanduser())
+        ]
+        if not members:
+            raise CodeObjectError(
+                f"'{source.describe()}' is neither a code object nor contains one")
+        return Result(
+            task="inspect",
+            status=Status.INSPECTED,
+            folder=str(session.folder),
+            details={"source": source.describe(), "target": None, "version": None, "kernels": [],
+                     "members": members},
+            wall_seconds=time.monotonic() - started,
+        )
+
+
+def _member_name(path: str, found: str) -> str:
+    """The name by which ``source=`` takes a member; files in a wheel are named without it."""
+    own = Path(path).name
+    inside = found[len(own):] if found.startswith(own + SEPARATOR) else SEPARATOR + found
+    return path + inside
 
 
 def resource_facts(kernel: Kernel) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from asmevo.codeobject.container import CodeObject
@@ -13,6 +12,7 @@ from asmevo.codeobject.edited import header
 from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.durable import write_atomically
 from asmevo.report.result import Result, Status
+from asmevo.task.output import write_output
 from asmevo.task.session import Session
 from asmevo.task.source import named, stem
 
@@ -38,7 +38,7 @@ class Recover:
         write_atomically(written, (json.dumps(facts, indent=2) + "\n").encode())
         output = session.config.output
         if output is not None:
-            write_atomically(Path(output), text.encode())
+            write_output(output, text.encode(), [session.config.source])
         kernels = [kernel.symbol for kernel in code_object.kernels]
         return Result(
             task="recover",

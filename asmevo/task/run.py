@@ -7,12 +7,11 @@ import time
 from pathlib import Path
 from typing import cast
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from asmevo.failure import explain
 from asmevo.report.result import Result, Status
-from asmevo.task.session import Session
+from asmevo.task.session import Session, make
 from asmevo.task.task import Task
 
 log = logging.getLogger(__name__)
@@ -24,15 +23,16 @@ def run_task(config: DictConfig, folder: Path) -> Result:
     An error that the user can mend still leaves a ``result.json`` that says so, and is raised.
     """
     started = time.monotonic()
-    task = cast(Task, instantiate(config.task))
+    name = str(config.task.get("_target_", "")).rpartition(".")[2].lower()
     try:
+        task = cast(Task, make(config, "task", Task))
         result = task.run(Session(config, folder))
     except (Exception, KeyboardInterrupt) as error:
         sentence = explain(error)
         interrupted = isinstance(error, KeyboardInterrupt)
         if sentence is not None or interrupted:
             Result(
-                task=type(task).__name__.lower(),
+                task=name,
                 status=Status.INTERRUPTED if interrupted else Status.ERROR,
                 error=sentence,
                 folder=str(folder),

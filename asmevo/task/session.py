@@ -39,6 +39,25 @@ class RoundTripError(AsmEvoError):
     """The original did not survive its round trip, so it may not be edited."""
 
 
+def make(config: DictConfig, group: str, kind: type[Any]) -> Any:
+    """The component that a group of the configuration describes, which must be a ``kind``."""
+    node = config.get(group)
+    if node is None:
+        raise ConfigError(f"the configuration has no '{group}'")
+    try:
+        made = instantiate(node)
+    except InstantiationException as error:
+        # The component's own complaint about a value is the clear sentence; Hydra wraps it.
+        if isinstance(error.__cause__, AsmEvoError):
+            raise error.__cause__ from error
+        if isinstance(error.__cause__, TypeError):
+            raise ConfigError(f"{group}: {error.__cause__}") from error
+        raise ConfigError(f"{group}: {str(error).splitlines()[0]}") from error
+    if not isinstance(made, kind):
+        raise ConfigError(f"{group}: a {type(made).__name__} is not a {kind.__name__}")
+    return made
+
+
 class Session:
     """Builds and keeps the components that the configuration describes."""
 
@@ -47,21 +66,7 @@ class Session:
         self.folder = folder
 
     def _make(self, group: str, kind: type[Any]) -> Any:
-        node = self.config.get(group)
-        if node is None:
-            raise ConfigError(f"the configuration has no '{group}'")
-        try:
-            made = instantiate(node)
-        except InstantiationException as error:
-            # The component's own complaint about a value is the clear sentence; Hydra wraps it.
-            if isinstance(error.__cause__, AsmEvoError):
-                raise error.__cause__ from error
-            if isinstance(error.__cause__, TypeError):
-                raise ConfigError(f"{group}: {error.__cause__}") from error
-            raise ConfigError(f"{group}: {str(error).splitlines()[0]}") from error
-        if not isinstance(made, kind):
-            raise ConfigError(f"{group}: a {type(made).__name__} is not a {kind.__name__}")
-        return made
+        return make(self.config, group, kind)
 
     @cached_property
     def kernel(self) -> Kernel:

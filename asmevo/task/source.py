@@ -55,7 +55,11 @@ def everything(place: str) -> Iterator[FoundObject]:
     Raises `SourceError` when there is no such place.
     """
     if _exists(place):
-        yield from find_objects(Path(place).expanduser())
+        try:
+            yield from find_objects(Path(place).expanduser())
+        except SourceError as error:
+            # One damaged container must not keep the others from being checked.
+            yield FoundObject(Path(place).name, functools.partial(_refuse, error))
     elif (distribution := _installed(place)) is not None:
         yield from _in_distribution(distribution)
     else:

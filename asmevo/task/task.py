@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from asmevo.report.result import Result
 from asmevo.task.session import Session
 
 
+@runtime_checkable
 class Task(Protocol):
     """One thing to do with a session; the result decides the exit status."""
 

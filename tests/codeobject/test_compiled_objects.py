@@ -32,6 +32,9 @@ VARIANTS = [
     ("multi.hip", "gfx90a:sramecc-:xnack-", 6), ("multi.hip", "gfx90a:xnack+", 4),
     ("multi.hip", "gfx950:sramecc+:xnack+", 6),
     ("far.hip", "gfx942", 5, *FAR), ("far.hip", "gfx90a", 5, *FAR), ("written.s", "gfx942", 5),
+    ("strings.hip", "gfx942", 5), ("strings.hip", "gfx90a", 5), ("strings.hip", "gfx942", 5, "-g"),
+    ("multi.hip", "gfx942", 5, "-g", "-O1"), ("multi.hip", "gfx950", 5, "-g", "-gdwarf-4"),
+    ("merged.s", "gfx942", 5),
 ]
 EDITED = [("multi.hip", "gfx942", 5), ("far.hip", "gfx942", 5, *FAR), ("written.s", "gfx942", 5)]
 KERNEL_NAMES = ["first", "second", "third", "fourth", "_Z4weakILi1EEvPf", "_Z4weakILi2EEvPf"]
@@ -79,6 +82,26 @@ def test_addresses_are_symbolic_as_the_compiler_wrote_them(compile_hip: Compile)
         "gotpcrel32@lo", "gotpcrel32@hi"]
     assert "\t.quad _ZL5twicei\n\t.quad _ZL6thricei\n" in text
     assert not re.search(r"s_addc?_u32 s\d+, s\d+, (0x[0-9a-f]{5,}|-\d{3,})", text)
+
+
+def test_merged_constants_keep_the_flags_of_their_section(compile_hip: Compile) -> None:
+    for variant, name in (("strings.hip", ".rodata"), ("merged.s", "mixed"), ("merged.s", "tags")):
+        code_object = compile_hip(variant)
+        section = code_object.section(name)
+        assert section.flags == 0x32  # allocated, mergeable, strings
+        assert (section.entry_size == 0) == (name != "tags")
+        opened = re.findall(rf"\t\.section {name},.*", recover(code_object).text())
+        assert opened[0].startswith(f'\t.section {name},"aMS",@progbits,1')
+
+
+def test_idents_stand_where_the_original_has_them(compile_hip: Compile) -> None:
+    """Otherwise the linker lays out debug information in another order."""
+    code_object = compile_hip("multi.hip", "gfx942", 5, "-g", "-O1")
+    names = [s.name for s in code_object.sections]
+    assert names.index(".debug_str") < names.index(".comment") < names.index(".debug_line")
+    text = recover(code_object).text()
+    assert (text.index(".section .debug_str,") < text.index("\t.ident ")
+            < text.index(".section .debug_line,"))
 
 
 def test_written_constructs(compile_hip: Compile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,12 +14,14 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import program, rows
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.codeobject.errors import AssemblerError, RebuildError
+from asmevo.codeobject.functions import functions, listing
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.codeobject.rebuild import rebuild, validate_line
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.resources import Allocation
 from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.source import InstalledFile
+from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.errors import AsmEvoError
 from asmevo.isa.registers import AGPR0, SGPR_LIMIT, VGPR0, members
@@ -252,3 +255,88 @@ def test_bits_without_an_operand_are_the_originals(toolchain: Toolchain) -> None
             body if isinstance(b, KernelBody) else b for b in report.assembly.blocks))
         with pytest.raises(RebuildError, match=r"the original has no '\w+' with the bits // enc:"):
             rebuild(original, changed, toolchain)
+
+
+# A bit of s_load and of global_load that LLVM decodes and does not write back, and a word that is
+# no instruction at all.
+_IGNORED, _UNKNOWN = {"s": 1 << 60, "g": 1 << 45}, 0xBFFF0000
+
+
+def with_odd_words(original: CodeObject, symbols: Sequence[str], *, unknown: bool) -> CodeObject:
+    """The object with one instruction in each function that does not encode back to its bytes."""
+    data = bytearray(original.data)
+    for function in functions(original):
+        if function.symbol not in symbols:
+            continue
+        offset, size, text = next(
+            row for row in listing(original, function)
+            if (row[1] == 4 and row[2].startswith("v_") if unknown else "_load_dword" in row[2]))
+        at = original.section(".text").offset + function.entry + offset
+        word = int.from_bytes(data[at:at + size], "little")
+        bits = _UNKNOWN if unknown else word ^ _IGNORED[text[0]]
+        data[at:at + size] = bits.to_bytes(size, "little")
+    return CodeObject.parse(bytes(data))
+
+
+@pytest.mark.parametrize("unknown", [False, True], ids=["annotated", "data"])
+@pytest.mark.parametrize("symbols", [
+    ("first",), ("first", "second"), ("_ZL5twicei",), ("_ZL5twicei", "first", "second", "third")])
+def test_what_does_not_encode_back_is_no_edit(
+        compile_hip: Callable[..., CodeObject], toolchain: Toolchain, symbols: Sequence[str],
+        unknown: bool) -> None:
+    original = with_odd_words(compile_hip("multi.hip"), symbols, unknown=unknown)
+    report = round_trip(original, toolchain)
+    assert report.identical
+    assert (report.fallback_count if unknown else report.annotation_count) == len(symbols)
+    assert rebuild(original, report.assembly, toolchain) == original
+    for symbol in ("first", "second", "fourth"):
+        changed = report.assembly.apply([Edit(symbol, 0, 0, ("s_nop 0",), "test")])
+        result = rebuild(original, changed, toolchain)
+        assert rows(result.code(result.kernel(symbol)), result.target)[0][2] == "s_nop 0"
+        # Nothing else lost its bits.
+        assert outside_hash(result, result.kernel(symbol)) == (
+            outside_hash(original, original.kernel(symbol)))
+        again = round_trip(result, toolchain)
+        assert (again.fallback_count, again.annotation_count) == (
+            report.fallback_count, report.annotation_count)
+    wider = rebuild(original, report.assembly, toolchain, kernel="second", lds_bytes=512)
+    assert wider.kernel("second").descriptor.group_segment_fixed_size == 512
+
+
+def test_text_without_its_annotations_is_an_edit(compile_hip: Callable[..., CodeObject],
+                                                 toolchain: Toolchain) -> None:
+    """LLVM reads and runs it as the same instruction, but bits of another kernel would be lost."""
+    original = with_odd_words(compile_hip("multi.hip"), ("first",), unknown=False)
+    changed = recover(original).apply([Edit("second", 0, 0, ("s_nop 0",), "test")])
+    with pytest.raises(RebuildError, match="touch 'first' and 'second'"):
+        rebuild(original, changed, toolchain)
+
+
+class Counted:
+    """A toolchain that counts its runs."""
+
+    def __init__(self, inner: Toolchain) -> None:
+        self._inner, self.runs = inner, 0
+
+    def assemble(self, text: str, target: Target) -> bytes:
+        self.runs += 1
+        return self._inner.assemble(text, target)
+
+    def link(self, relocatable: bytes, *, version_comment: str | None = None) -> bytes:
+        return self._inner.link(relocatable, version_comment=version_comment)
+
+    def versions(self) -> Mapping[str, str]:
+        return self._inner.versions()
+
+
+def test_rebuilds_share_one_round_trip(layer_norm: CodeObject, toolchain: Toolchain) -> None:
+    counted = Counted(toolchain)
+    assembly = edited(layer_norm, (0, 0, ("s_nop 0",)))
+    rebuild(layer_norm, assembly, counted)
+    assert counted.runs == 2
+    rebuild(CodeObject.parse(layer_norm.data), assembly, counted)
+    assert counted.runs == 3
+    other = Counted(toolchain)
+    round_trip(layer_norm, other)
+    rebuild(layer_norm, assembly, other)
+    assert other.runs == 2

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from asmevo.codeobject.assembly import Assembly, Edit, KernelBody
-from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.build import build
+from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.errors import CodeObjectError, RebuildError
 from asmevo.codeobject.interface import Interface, differences, outside_hash
@@ -20,7 +21,7 @@ from asmevo.codeobject.rebuild import rebuild
 from asmevo.codeobject.recover import recover
 from asmevo.codeobject.requirements import Declaration, required_kernel, with_resources
 from asmevo.codeobject.resource_change import ResourceChange, Resources
-from asmevo.codeobject.resources import Allocation
+from asmevo.codeobject.resources import Allocation, with_allocation
 from asmevo.codeobject.source import InstalledFile
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain
@@ -56,7 +57,8 @@ def test_lds_is_declared_in_both_places(toolchain: Toolchain, layer_norm: CodeOb
 
 @pytest.mark.parametrize(("lds", "lower", "message"), [
     (65537, False, "can have 0 to 65536 bytes, not 65537"), (-1, True, "not -1"),
-    (4096, False, "4096 need leave to lower it"), (1024, True, "reaches byte 1988 of LDS"),
+    (4096, False, "4096 need leave to lower it .*task.allow_lower=true"),
+    (1024, True, "reaches byte 1988 of LDS"),
 ])
 def test_impossible_lds_sizes(toolchain: Toolchain, layer_norm: CodeObject, lds: int, lower: bool,
                               message: str) -> None:
@@ -247,6 +249,37 @@ def test_sizes_of_one_kernel_of_several(several: CodeObject, toolchain: Toolchai
         result = rebuild(several, edited(several, "last", line), toolchain, scratch_bytes=16)
         assert result.kernel("last").descriptor.enable_private_segment
         assert not result.kernel("first").descriptor.enable_private_segment
+
+
+def test_largest_workgroup_still_fits(several: CodeObject, toolchain: Toolchain) -> None:
+    """16 waves of a workgroup with 1024 work-items are 4 on each SIMD: 128 registers a wave."""
+    assert several.kernel("last").metadata[".max_flat_workgroup_size"] == 1024
+    result = rebuild(several, edited(several, "last", "v_mov_b32_e32 v127, 0"), toolchain)
+    assert Resources.of(result.kernel("last"), result.target).occupancy.workgroups_per_cu == 1
+    for lines in (("v_mov_b32_e32 v128, 0",), ("v_mov_b32_e32 v200, 0",),
+                  ("v_mov_b32_e32 v120, 0", "v_accvgpr_write_b32 a4, v0")):
+        with pytest.raises(RebuildError, match=r"of 1024 work-items, which 'last' .* takes "
+                                               r"(136|208) VGPRs and \d+ SGPRs, for want of VGPRs"):
+            rebuild(several, edited(several, "last", *lines), toolchain)
+
+
+def test_workgroup_that_the_kernel_requires(several: CodeObject, toolchain: Toolchain) -> None:
+    result = CodeObject.parse(build(
+        several, edited(several, "last", "v_mov_b32_e32 v200, 0"), toolchain))
+    kernel = several.kernel("last")
+
+    def needed(required: object, descriptor: KernelDescriptor = kernel.descriptor) -> Kernel:
+        metadata = {**kernel.metadata, ".reqd_workgroup_size": required}
+        return required_kernel(several, replace(kernel, metadata=metadata, descriptor=descriptor),
+                               result, Declaration())
+
+    assert Allocation.of(needed([64, 8, 1]).descriptor).vgprs == 208
+    for required in ([64, 4, 3], [1024, 1, 1], [0, 1, 1], [64], ["64", 1, 1], [1 << 40] * 3):
+        with pytest.raises(RebuildError, match="does not fit on a compute unit"):
+            needed(required)
+    # What could not be launched with the largest workgroup before is launched with a smaller one.
+    large = with_allocation(kernel.descriptor, Allocation(136, 8, 16))
+    assert Allocation.of(needed([1024, 1, 1], large).descriptor).vgprs == 208
 
 
 def test_one_rebuild_edits_one_kernel(several: CodeObject, toolchain: Toolchain) -> None:

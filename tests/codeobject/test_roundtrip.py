@@ -96,6 +96,14 @@ def test_whole_file_is_identical(path: str, toolchain: Toolchain) -> None:
     assert set(report.versions) == {"assembler", "linker", "origin", "disassembler"}
 
 
+def test_rejected_text_of_recovery_is_its_own_limit(layer_norm: CodeObject,
+                                                    toolchain: Toolchain) -> None:
+    """Nobody wrote the text, so a bare assembler message would help nobody."""
+    bad = Tampered(toolchain, '\t.section .rodata,"a"', '\t.section .rodata,"aMS"')
+    with pytest.raises(CodeObjectError, match=r"^recovery does not handle this object: .*line \d+"):
+        round_trip(layer_norm, bad)
+
+
 def test_every_branch_is_symbolic(layer_norm: CodeObject) -> None:
     body = recover(layer_norm).body("layer_norm_kernel_func")
     branches = [line.text for line in body.lines if "branch" in line.text]

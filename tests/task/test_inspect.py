@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from asmevo.bundle.offload_bundle import build
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import rows
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.report.result import Result, Status
+from asmevo.task.source import one
 
 FOLDER = "amd-aiter:aiter_meta/hsa"
 
@@ -94,3 +97,24 @@ def test_damage_is_an_error(run: Callable[..., Result], tmp_path: Path,
     (tmp_path / "short.co").write_bytes(layer_norm_bytes[:3000])
     with pytest.raises(CodeObjectError, match="truncated"):
         run("task=inspect", f"source={tmp_path}/short.co")
+
+
+def test_a_container_is_listed_by_names_that_source_takes(
+    run: Callable[..., Result], tmp_path: Path,
+) -> None:
+    content = one(f"{FOLDER}/gfx942/layer_norm.co").read()
+    path = tmp_path / "fat.hipfb"
+    path.write_bytes(build([("host-x86_64-unknown-linux-gnu-", b""),
+                            ("hipv4-amdgcn-amd-amdhsa--gfx942", content)]))
+    listed = run("task=inspect", f"source={path}")
+    assert listed.details is not None
+    (member,) = listed.details["members"]
+    assert (member["target"], member["bytes"]) == ("gfx942", len(content))
+    assert member["kernels"] == ["layer_norm_kernel_func"]
+    inside = run("task=inspect", f"source='{member['name']}'")
+    assert inside.symbol == "layer_norm_kernel_func"
+
+
+def test_a_file_that_contains_none_is_refused(run: Callable[..., Result]) -> None:
+    with pytest.raises(CodeObjectError, match="neither a code object nor contains one"):
+        run("task=inspect", f"source={Path(sys.executable).resolve()}")

@@ -54,6 +54,13 @@ def rebuild(run: Callable[..., Result], tmp_path: Path) -> Callable[..., tuple[R
     return rebuilt
 
 
+def _bundle(folder: Path, content: bytes) -> Path:
+    path = folder / "fat.hipfb"
+    path.write_bytes(build([("host-x86_64-unknown-linux-gnu-", b""),
+                            ("hipv4-amdgcn-amd-amdhsa--gfx942", content)]))
+    return path
+
+
 def compiled(source: Path, folder: Path) -> bytes:
     """A shared object of a HIP file for gfx942, made without ROCm."""
     files = importlib.metadata.distribution("ziglang").files
@@ -193,10 +200,7 @@ def test_a_member_of_a_fat_binary(
     text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]], tmp_path: Path,
     layer_norm_bytes: bytes,
 ) -> None:
-    bundle = tmp_path / "fat.hipfb"
-    bundle.write_bytes(build([("host-x86_64-unknown-linux-gnu-", b""),
-                              ("hipv4-amdgcn-amd-amdhsa--gfx942", layer_norm_bytes)]))
-    source = f"{bundle}!gfx942"
+    source = f"{_bundle(tmp_path, layer_norm_bytes)}!gfx942"
     edited = text(f"'{source}'").replace("\ts_endpgm\n", "\ts_nop 0\n\ts_endpgm\n")
     result, _ = rebuild(edited, f"'{source}'")
     assert result.details is not None
@@ -265,3 +269,83 @@ def test_an_undefined_name_is_refused_with_its_line(
         rebuild("\n".join([*lines[:at], "// more", "here:", "", "\t" + line, *lines[at:]]),
                 LAYER_NORM)
     assert line in str(caught.value)
+
+
+def test_a_patch_keeps_every_other_byte(
+    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]],
+) -> None:
+    recovered = text(LAYER_NORM)
+    edited = recovered.replace("\ts_mov_b32 s2, s2\n", "\ts_nop 3\n", 1)
+    _, new = rebuild(edited, LAYER_NORM, "task.method=patch")
+    old = one(LAYER_NORM).read()
+    assert [i for i in range(len(old)) if old[i] != new.data[i]] != []
+    assert sum(a != b for a, b in zip(old, new.data, strict=True)) <= 4
+    with pytest.raises(RebuildError, match="grow"):
+        rebuild(recovered.replace("\ts_endpgm\n", "\ts_nop 3\n\ts_endpgm\n", 1), LAYER_NORM,
+                "task.method=patch")
+
+
+def test_a_patch_of_a_device_function_is_refused(
+    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]], tmp_path: Path,
+) -> None:
+    """Only kernels are compared for a patch; an edit elsewhere must not vanish in silence."""
+    path = tmp_path / "multi.co"
+    path.write_bytes(compiled(Path(__file__).parents[1] / "kernels" / "multi.hip", tmp_path))
+    recovered = text(str(path))
+    kernels = {k.symbol for k in CodeObject.parse(path.read_bytes()).kernels}
+    functions = re.findall(r"\t\.type (\S+),@function", recovered)
+    function = next(name for name in functions if name not in kernels)
+    start = recovered.index("\n", recovered.index(f"\n{function}:\n") + 1) + 1
+    stop = recovered.index("\n", start)
+    edited = recovered[:start] + "\ts_nop 3" + recovered[stop:]
+    with pytest.raises(RebuildError, match="not a kernel"):
+        rebuild(edited, str(path), "task.method=patch")
+
+
+def test_a_fat_binary_with_the_new_object_in_it(
+    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]], tmp_path: Path,
+) -> None:
+    bundle = _bundle(tmp_path, one(LAYER_NORM).read())
+    source = f"{bundle}!gfx942"
+    edited = text(source).replace("\ts_mov_b32 s2, s2\n", "", 1)
+    target = tmp_path / "new.hipfb"
+    result, new = rebuild(edited, source, f"task.container={target}")
+    assert one(f"{target}!gfx942").read() == new.data
+    assert result.details is not None
+    assert result.details["container"] == str(target)
+    assert one(source).read() == one(LAYER_NORM).read()
+    with pytest.raises(ConfigError, match="inside a file"):
+        rebuild(edited, LAYER_NORM, f"task.container={target}")
+
+
+def test_output_never_destroys_what_it_is_made_from(
+    text: Callable[[str], str], run: Callable[..., Result], tmp_path: Path,
+) -> None:
+    original = tmp_path / "mine.co"
+    original.write_bytes(one(LAYER_NORM).read())
+    edited = tmp_path / "mine.s"
+    edited.write_text(text(str(original)))
+    link = tmp_path / "link.co"
+    link.symlink_to(original)
+    locked = tmp_path / "locked.co"
+    locked.write_text("mine")
+    locked.chmod(0o444)
+    for output, words in (
+        (original, "made from"), (edited, "made from"), (link, "made from"), (tmp_path, "folder"),
+        (tmp_path / "none" / "x.co", "does not exist"), (locked, "read-only"), ("", "no file"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            run("task=rebuild", f"source={edited}", f"original={original}", f"output='{output}'")
+    with pytest.raises(ConfigError, match="made from"):
+        run("task=recover", f"source={original}", f"output={original}")
+    bundle = _bundle(tmp_path, original.read_bytes())
+    with pytest.raises(ConfigError, match="made from"):
+        run("task=rebuild", f"source={edited}", f"original='{bundle}!gfx942'",
+            f"task.container={bundle}")
+    assert original.read_bytes() == one(LAYER_NORM).read()
+    assert locked.read_text() == "mine"
+
+
+def test_an_unknown_method_is_one_sentence(run: Callable[..., Result]) -> None:
+    with pytest.raises(ConfigError, match="patch"):
+        run("task=rebuild", "source=x.s", "task.method=foo")

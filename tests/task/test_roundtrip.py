@@ -237,9 +237,12 @@ def entries() -> Iterator[Entry]:
     yield Entry("aiter", "x/gone.co", None, "cannot read it")
 
 
-def test_whatever_happens_to_one_object_the_others_are_checked() -> None:
-    module = sys.modules[__name__]
-    assert module.Faulty is Faulty
+def test_whatever_happens_to_one_object_the_others_are_checked(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    # Worker processes import this module for `Faulty`, by the name that pytest gave it.
+    root = Path(__file__).parents[len(__name__.split(".")) - 1]
+    monkeypatch.syspath_prepend(str(root))
+    assert sys.modules[__name__].Faulty is Faulty
     outcomes = {o.name: o for o in check_all(entries(), Faulty, 2)}
     assert len(outcomes) == 5
     good = outcomes.pop("topksoftmax/topksoftmax_4x256x8.co")
@@ -275,3 +278,17 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     assert "Traceback" not in errors
     (result,) = tmp_path.glob("runs/**/result.json")
     assert json.loads(result.read_text())["status"] == "interrupted"
+
+
+def test_one_damaged_container_is_an_exception_not_the_end(
+    run: Callable[..., Result], tmp_path: Path,
+) -> None:
+    """Named directly or found in a folder, it is a row with its reason."""
+    (good,) = aiter_files("layer_norm.co")
+    damaged = tmp_path / "damaged.hipfb"
+    damaged.write_bytes(b"__CLANG_OFFLOAD_BUNDLE__" + b"\xff" * 40)
+    result = run("task=roundtrip", f"source=[{damaged},{good}]", "jobs=1")
+    assert result.details is not None
+    assert (result.details["total"], result.details["identical"]) == (2, 1)
+    (exception,) = result.details["exceptions"]
+    assert "damaged.hipfb" in json.dumps(exception)

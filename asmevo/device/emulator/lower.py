@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import asmevo_core as core
@@ -184,6 +184,8 @@ def _control(record: _Record, instruction: Instruction, operation: Operation) ->
 
 def _scalar_load(record: _Record, instruction: Instruction, operation: Operation) -> None:
     _allow(instruction, frozenset({"offset", "glc"}))
+    if operation.has("atomic") and instruction.modifier("glc"):
+        record.flag("return")
     _expect(instruction.operands, 3)
     data, base, offset = instruction.operands
     record.values["dst"] = _register(data, operation.dst_words)
@@ -196,7 +198,12 @@ def _scalar_load(record: _Record, instruction: Instruction, operation: Operation
     record.values["imm0"] = immediate
 
 
-_VECTOR_MODIFIERS = frozenset({"clamp"}) | _DPP_MODIFIERS
+# SDWA select -> its code (CDNA3 ISA, "SDWA").
+_SDWA_SELECTS = {name: code for code, name in enumerate(
+    ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"))}
+_SDWA_UNUSED = {"UNUSED_PAD": 0, "UNUSED_SEXT": 1, "UNUSED_PRESERVE": 2}
+_SDWA_MODIFIERS = frozenset({"src0_sel", "src1_sel", "dst_sel", "dst_unused"})
+_VECTOR_MODIFIERS = frozenset({"clamp"}) | _DPP_MODIFIERS | _SDWA_MODIFIERS
 _PACKED_MODIFIERS = frozenset({"clamp", "op_sel", "op_sel_hi", "neg_lo", "neg_hi"})
 
 
@@ -212,7 +219,12 @@ def _vector(record: _Record, instruction: Instruction, operation: Operation) -> 
         _allow(instruction, _PACKED_MODIFIERS)
         _packed(record, instruction, operands)
     else:
-        _allow(instruction, _VECTOR_MODIFIERS)
+        selects = frozenset({"op_sel"}) if operation.has("op_sel") else frozenset[str]()
+        _allow(instruction, _VECTOR_MODIFIERS | selects)
+        if instruction.modifier("op_sel") is not None:
+            _halves(record, instruction)
+    if instruction.encoding == "sdwa":
+        operands = _sdwa(record, instruction, operands)
     words = [w for w in operation.src_words if w]
     _expect(tuple(operands), len(words))
     for slot, (operand, count) in enumerate(zip(operands, words, strict=True)):
@@ -239,6 +251,38 @@ def _packed(record: _Record, instruction: Instruction, operands: list[Operand]) 
             raise _NotModelledError(f"modifier '{name}' has too few elements")
         record.values[key] = (
             sum((bit & 1) << slot for slot, bit in enumerate(bits)) if bits else default)
+
+
+def _halves(record: _Record, instruction: Instruction) -> None:
+    """op_sel of VOP3: the half of each source, then of the destination."""
+    bits = instruction.modifier("op_sel")
+    if not isinstance(bits, tuple) or len(bits) != len(instruction.operands):
+        raise _NotModelledError("modifier 'op_sel' is not modelled in this form")
+    *sources, dst = bits
+    # The conversions to pairs write either half of whole sources; packing takes halves.
+    if instruction.op.startswith("v_cvt") and any(sources):
+        raise _NotModelledError("op_sel of these sources is not modelled")
+    if instruction.op.startswith("v_pack") and dst:
+        raise _NotModelledError("op_sel of this destination is not modelled")
+    record.values["op_sel"] = sum(bit << slot for slot, bit in enumerate(sources)) | dst << 3
+
+
+def _sdwa(record: _Record, instruction: Instruction, operands: list[Operand]) -> list[Operand]:
+    """Record the selects; the operands without the sext() that they carry."""
+    record.flag("sdwa")
+
+    def code(name: str, codes: dict[str, int], default: str) -> int:
+        value = instruction.modifier(name)
+        return codes[default if value is None else str(value)]
+
+    control = code("src0_sel", _SDWA_SELECTS, "DWORD")
+    control |= code("src1_sel", _SDWA_SELECTS, "DWORD") << 3
+    control |= code("dst_sel", _SDWA_SELECTS, "DWORD") << 6
+    control |= code("dst_unused", _SDWA_UNUSED, "UNUSED_PAD") << 9
+    for slot, operand in enumerate(operands[:2]):
+        control |= operand.sext << 11 + slot
+    record.values["dpp_ctrl"] = control
+    return [replace(operand, sext=False) for operand in operands]
 
 
 def _dpp(record: _Record, instruction: Instruction) -> None:
@@ -284,11 +328,31 @@ def _lane(record: _Record, instruction: Instruction, operation: Operation) -> No
         record.source(slot, instruction.operands[slot + 1], 1)
 
 
-def _buffer(record: _Record, instruction: Instruction, operation: Operation) -> None:
-    _allow(instruction, _CACHE_MODIFIERS | {"offen", "idxen", "offset"})
+def _matrix(record: _Record, instruction: Instruction, operation: Operation) -> None:
+    _allow(instruction, frozenset())
     _expect(instruction.operands, 4)
-    data, address, resource, soffset = instruction.operands
-    record.values["dst"] = _register(data, operation.dst_words)
+    record.values["dst"] = _register(instruction.operands[0], operation.dst_words)
+    for slot, operand in enumerate(instruction.operands[1:]):
+        words = operation.src_words[slot]
+        # A constant is one 32-bit value in every element of the accumulator.
+        record.source(slot, operand, 1 if operand.kind is OperandKind.CONSTANT else words)
+
+
+def _buffer(record: _Record, instruction: Instruction, operation: Operation) -> None:
+    _allow(instruction, _CACHE_MODIFIERS | {"offen", "idxen", "offset", "lds"})
+    operands = instruction.operands
+    if instruction.modifier("lds"):
+        record.flag("lds")
+        _expect(operands, 3)
+    else:
+        _expect(operands, 4)
+        record.values["dst"] = _register(operands[0], operation.dst_words)
+        operands = operands[1:]
+    # An atomic returns the old value in its data register.
+    if operation.has("atomic") and instruction.modifier("sc0"):
+        record.flag("return")
+        record.values["sdst"] = record.values["dst"]
+    address, resource, soffset = operands
     words = 0
     for name in ("offen", "idxen"):
         if instruction.modifier(name):
@@ -305,8 +369,12 @@ def _buffer(record: _Record, instruction: Instruction, operation: Operation) -> 
 
 def _global(record: _Record, instruction: Instruction, operation: Operation) -> None:
     _allow(instruction, _CACHE_MODIFIERS | {"offset"})
-    _expect(instruction.operands, 3)
     operands = instruction.operands
+    if operation.has("atomic") and instruction.modifier("sc0"):
+        record.flag("return")
+        record.values["sdst"] = _register(operands[0], operation.dst_words)
+        operands = operands[1:]
+    _expect(operands, 3)
     data, address = (operands[1], operands[0]) if operation.has("store") else operands[:2]
     base = operands[2]
     record.values["dst"] = _register(data, operation.dst_words)
@@ -335,7 +403,7 @@ def _lds(record: _Record, instruction: Instruction, operation: Operation) -> Non
 _SHAPES: dict[str, Callable[[_Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "scalar_load": _scalar_load,
     "vector": _vector, "compare": _compare, "read_lane": _lane, "write_lane": _lane,
-    "buffer": _buffer, "global": _global, "lds": _lds,
+    "matrix": _matrix, "buffer": _buffer, "global": _global, "lds": _lds,
 }
 
 
@@ -346,8 +414,8 @@ def _lowered(text: str) -> bytes:
     operation = OPERATIONS.get(instruction.op)
     if operation is None:
         raise _NotModelledError(f"operation '{instruction.op}' is not modelled")
-    if instruction.encoding == "sdwa":
-        raise _NotModelledError("SDWA is not modelled")
+    if instruction.encoding == "sdwa" and operation.shape != "vector":
+        raise _NotModelledError("SDWA is not modelled for this operation")
     for operand in instruction.operands:
         if operand.first == registers.SCC:
             raise _NotModelledError("SCC as an operand is not modelled")

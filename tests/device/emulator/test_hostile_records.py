@@ -20,14 +20,15 @@ DTYPE = np.dtype({
     "formats": [f"{'i' if signed else 'u'}{size}" for _, _, size, signed in core.RECORD_FIELDS],
     "offsets": [offset for _, offset, _, _ in core.RECORD_FIELDS], "itemsize": core.RECORD_SIZE})
 REGISTERS = st.sampled_from([0, 1, 50, 98, 101, 102, 106, 107, 108, 123, 124, 125, 126, 127, 128,
-                             255, 256, 257, 263, 264, 270, 511, 512, 515, 516, 767, 768,
-                             core.CONSTANT, core.ABSENT])
+                             255, 256, 257, 264, 278, 279, 280, 300, 511, 512, 514, 529, 530, 767,
+                             768, core.CONSTANT, core.ABSENT])
 SMALL = st.integers(-2, 70)
 RECORD = st.fixed_dictionaries({
     "op": st.integers(0, len(core.OPERATIONS) + 1), "dst": REGISTERS, "sdst": REGISTERS,
     "src0": REGISTERS, "src1": REGISTERS, "src2": REGISTERS,
-    "flags": st.sampled_from([0, 0, 0, 1, 2, 6, 8, 16, 24, 0xFFFF]),
-    "dpp_ctrl": st.integers(0, 0x160), "target": st.integers(-1, 12),
+    "flags": st.sampled_from([0, 0, 0, 1, 2, 6, 8, 16, 24, 32, 64, 72, 128, 0xFFFF]),
+    "dpp_ctrl": st.one_of(st.integers(0, 0x160), st.integers(0, 0x2001)),
+    "target": st.integers(-1, 12),
     "imm0": st.one_of(SMALL, st.integers(-(1 << 31), (1 << 31) - 1)), "imm1": SMALL,
     "literal_lo0": st.integers(0, 0xFFFFFFFF), "literal_lo1": st.integers(0, 0xFFFFFFFF),
     "literal_hi1": st.sampled_from([0, BASE >> 32]), "op_sel": st.sampled_from([0, 0, 7]),
@@ -40,7 +41,7 @@ def program(rows: list[dict[str, int]]) -> core.Program:
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
             record[name] = value
-    return core.Program(records.view(np.uint8), vgprs=8, agprs=4, keep_denormal_inputs=False,
+    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, keep_denormal_inputs=False,
                         keep_denormal_results=False, dx10_clamp=False)
 
 
@@ -81,8 +82,8 @@ def accepted(row: dict[str, int]) -> bool:
 def test_every_operation_runs_somewhere_at_the_edge_of_its_registers() -> None:
     """The fuzz above is only worth something when its records reach every handler."""
     rng = np.random.default_rng(0)
-    choices = np.array([0, 98, 100, 101, 106, 124, 126, 256, 262, 263, 512, 515, core.CONSTANT,
-                        core.ABSENT])
+    choices = np.array([0, 98, 100, 101, 106, 124, 126, 256, 264, 278, 279, 512, 514, 529,
+                        core.CONSTANT, core.ABSENT])
     reached: set[int] = set()
     for op in range(len(core.OPERATIONS)):
         for _ in range(400):
@@ -91,6 +92,8 @@ def test_every_operation_runs_somewhere_at_the_edge_of_its_registers() -> None:
                                                                   "src2")}}
             if core.OPERATIONS[op][1] == "buffer":
                 row["src1"] = 4
+            if core.OPERATIONS[op][1] == "matrix":
+                row["src2"] = int(rng.choice([264, 512, core.CONSTANT]))
             if not accepted(row):
                 continue
             reached.add(op)

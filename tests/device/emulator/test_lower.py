@@ -56,6 +56,19 @@ FORMS = [
     "ds_read2_b32 v[4:5], v2 offset0:3 offset1:255",
     "ds_write2st64_b64 v2, v[4:5], v[6:7] offset1:1",
     "ds_read_b128 v[4:7], v2 offset:65520", "v_accvgpr_write_b32 a5, v2",
+    "v_mfma_f32_16x16x32_fp8_fp8 v[4:7], a[0:1], v[2:3], 0",
+    "v_mfma_i32_32x32x16_i8 a[0:15], v[0:1], a[18:19], a[0:15]",
+    "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], 1.0",
+    "v_cvt_pk_fp8_f32 v1, -v2, |v3| op_sel:[0,0,1]", "v_pack_b32_f16 v1, v2, v3 op_sel:[1,0,0]",
+    "v_cvt_f32_f16_sdwa v1, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1",
+    "v_add_u32_sdwa v1, sext(v2), v3 dst_sel:BYTE_2 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_1 "
+    "src1_sel:DWORD", "v_cvt_pk_f32_fp8_sdwa v[2:3], v4 src0_sel:WORD_1",
+    "buffer_load_dword v1, s[4:7], 0 offen lds", "buffer_load_dword off, s[4:7], 0 offset:8 lds",
+    "global_atomic_pk_add_bf16 v2, v4, s[6:7] offset:256",
+    "global_atomic_add_f32 v1, v[2:3], v4, off sc0",
+    "buffer_atomic_add_f32 v4, v1, s[8:11], 0 offen offset:256", "ds_bpermute_b32 v1, v2, v3",
+    "s_store_dword s4, s[6:7], s8 glc", "s_atomic_inc s4, s[6:7], s8", "s_setvskip s4, 3",
+    "s_atomic_inc s4, s[6:7], 0x10 glc", "s_cmpk_eq_u32 s4, 0xffff",
     "v_accvgpr_read_b32 v2, a5", "global_load_dwordx4 a[4:7], v2, s[6:7]",
 ]
 
@@ -88,12 +101,13 @@ def test_every_operation_is_an_instruction_of_the_isa() -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], a[0:15]", "v_mfma_f32_32x32x8_bf16"),
+    ("v_mfma_f32_32x32x4_2b_bf16 a[0:31], v[0:1], v[2:3], a[0:31]", "v_mfma_f32_32x32x4_2b_bf16"),
+    ("v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], a[0:15] blgp:1", "blgp"),
     ("v_sin_f32_e32 v1, v2", "v_sin_f32"), ("s_getpc_b64 s[4:5]", "s_getpc_b64"),
     ("v_add_f32_e64 v1, v2, v3 mul:2", "'mul'"), ("v_add_f32_e64 v1, v2, v3 div:2", "'div'"),
-    ("v_add_f32_sdwa v1, v2, v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_0 "
-     "src1_sel:DWORD", "SDWA"),
-    ("buffer_load_dword v1, s[4:7], 0 offen lds", "'lds'"),
+    ("v_cmp_eq_u32_sdwa s[4:5], v2, v3 src0_sel:BYTE_0 src1_sel:DWORD", "SDWA"),
+    ("v_cvt_pk_fp8_f32 v1, v2, v3 op_sel:[1,0,0]", "op_sel"),
+    ("v_pack_b32_f16 v1, v2, v3 op_sel:[0,0,1]", "op_sel"),
     ("v_pk_add_f32 v[2:3], v[4:5], 1.0", "non-zero constants of packed"),
     ("v_mov_b32_e32 v1, src_shared_base", "src_shared_base"), ("v_mov_b32_e32 v1, scc", "SCC"),
     ("v_lshlrev_b64 v[2:3], 1, 2.0", "64-bit operands"),
@@ -109,7 +123,7 @@ def test_what_is_not_modelled_is_refused_by_name(text: str, what: str) -> None:
 
 def test_integer_clamp_and_unallocated_registers_are_refused(bench: Bench) -> None:
     for text, what in (("v_add_u32_e64 v1, v2, v3 clamp", "clamp"),
-                       ("v_mov_b32_e32 v64, v2", "VGPR beyond"),
+                       ("v_mov_b32_e32 v96, v2", "VGPR beyond"),
                        ("v_accvgpr_read_b32 v1, a32", "AGPR beyond"),
                        ("s_mov_b32 s4, ttmp3", "scalar register")):
         with pytest.raises(ValueError, match=what):

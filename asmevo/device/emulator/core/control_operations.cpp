@@ -52,6 +52,7 @@ constexpr Operation kTable[] = {
     {"s_barrier", kC, 0, {}, kNoTraits, barrier},
     {"s_waitcnt", kC, 0, {}, kNoTraits, waitcnt},
     {"s_nop", kC, 0, {}, kNoTraits, nothing},
+    {"v_nop", kC, 0, {}, kNoTraits, nothing},
     {"s_sleep", kC, 0, {}, kNoTraits, nothing},
     {"s_setprio", kC, 0, {}, kNoTraits, nothing},
     {"s_set_gpr_idx_on", kC, 0, {1, 0, 0}, kIndexesGprs, gpr_index_on},

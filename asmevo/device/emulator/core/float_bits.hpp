@@ -76,4 +76,23 @@ inline u32 f16_to_f32(u32 half) {
   return sign | ((magnitude << 13) + 0x38000000u);
 }
 
+
+// Towards zero: a finite value never becomes an infinity.
+inline u32 f32_to_f16_toward_zero(u32 x) {
+  const u32 sign = (x >> 16) & 0x8000u;
+  const u32 magnitude = x & ~kSignBit;
+  if (magnitude > kExponent) return 0x7e00u;
+  if (magnitude == kExponent) return sign | 0x7c00u;
+  if (magnitude >= 0x47800000u) return sign | 0x7bffu;
+  if (magnitude < 0x38800000u) return sign | static_cast<u32>(as_float(magnitude) * 0x1p24f);
+  return sign | ((magnitude - 0x38000000u) >> 13);
+}
+
+inline u32 bf16_to_f32(u32 x) { return x << 16; }
+// Round to nearest even.
+inline u32 f32_to_bf16(u32 x) {
+  if ((x & ~kSignBit) > kExponent) return kQuietNan >> 16;
+  return (x + 0x7fffu + ((x >> 16) & 1u)) >> 16;
+}
+
 }  // namespace asmevo

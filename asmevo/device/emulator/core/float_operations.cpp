@@ -3,6 +3,7 @@
 // nearest even, the host's own.
 #include <cmath>
 
+#include "float8.hpp"
 #include "float_bits.hpp"
 #include "operation.hpp"
 #include "transcendental.hpp"
@@ -160,6 +161,50 @@ void packed_move(Wave& w, const Step& s) {
   w.end_write(s.dst, 2);
 }
 
+// Two conversions into the low half, or with the destination's op_sel bit the high half, of a
+// register that keeps its other half.
+template <auto F>
+void convert_pair(Wave& w, const Step& s) {
+  const u32* a = w.row(s.src[0], 0);
+  const u32* b = w.row(s.src[1], 1);
+  const u32* old = w.v + s.dst * kLanes;
+  u32* out = w.begin_write(s.dst);
+  const u32 shift = s.op_sel & 8 ? 16 : 0;
+  const u32 keep = ~(0xffffu << shift);
+  ASMEVO_LANES(i) out[i] = (old[i] & keep) | ((F(a[i]) | (F(b[i]) << 8)) << shift);
+  w.end_write(s.dst);
+}
+
+template <auto F>
+void combine(Wave& w, const Step& s) {
+  const u32* a = w.row(s.src[0], 0);
+  const u32* b = w.row(s.src[1], 1);
+  const u32 shift_a = s.op_sel & 1 ? 16 : 0, shift_b = s.op_sel & 2 ? 16 : 0;
+  u32* out = w.begin_write(s.dst);
+  ASMEVO_LANES(i) out[i] = F(a[i] >> shift_a, b[i] >> shift_b);
+  w.end_write(s.dst);
+}
+
+template <u32 Mantissa>
+void from_fnuz8(Wave& w, const Step& s) {
+  const u32* a = w.row(s.src[0], 0);
+  u32* out = w.begin_write(s.dst);
+  ASMEVO_LANES(i) out[i] = fnuz8_to_f32<Mantissa>(a[i]);
+  w.end_write(s.dst);
+}
+template <u32 Mantissa>
+void from_fnuz8_pair(Wave& w, const Step& s) {
+  const u32* a = w.row(s.src[0], 0);
+  u32* out0 = w.begin_write(s.dst);
+  u32* out1 = out0 + kLanes;
+  ASMEVO_LANES(i) {
+    const u32 pair = a[i];
+    out0[i] = fnuz8_to_f32<Mantissa>(pair);
+    out1[i] = fnuz8_to_f32<Mantissa>(pair >> 8);
+  }
+  w.end_write(s.dst, 2);
+}
+
 inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 
 constexpr Shape kV = Shape::kVector;
@@ -194,6 +239,7 @@ constexpr Operation kTable[] = {
     TRANS("v_exp_f32", exp2_f32(a)),
     TRANS("v_log_f32", log2_f32(a)),
     TRANS("v_rcp_f32", rcp_f32(a)),
+    TRANS("v_rcp_iflag_f32", rcp_f32(a)),
     TRANS("v_rsq_f32", rsq_f32(a)),
     TRANS("v_sqrt_f32", sqrt_f32(a)),
     {"v_ldexp_f32", kV, 1, {1, 1, 0}, kClamp, ldexp_row},
@@ -201,6 +247,23 @@ constexpr Operation kTable[] = {
     {"v_cvt_i32_f32", kV, 1, {1, 0, 0}, kMods, to_integer<to_i32>},
     {"v_cvt_f16_f32", kV, 1, {1, 0, 0}, kMods,
      to_integer<[](float a) { return f32_to_f16(as_bits(a)); }>},
+    {"v_cvt_pkrtz_f16_f32", kV, 1, {1, 1, 0}, kMods, combine<[](u32 a, u32 b) -> u32 {
+       return f32_to_f16_toward_zero(a) | (f32_to_f16_toward_zero(b) << 16);
+     }>},
+    {"v_cvt_pk_fp8_f32", kV, 1, {1, 1, 0}, kMods | kOpSel,
+     convert_pair<f32_to_fnuz8<kFp8Mantissa>>},
+    {"v_cvt_pk_bf8_f32", kV, 1, {1, 1, 0}, kMods | kOpSel,
+     convert_pair<f32_to_fnuz8<kBf8Mantissa>>},
+    {"v_cvt_f32_fp8", kV, 1, {1, 0, 0}, kNoTraits, from_fnuz8<kFp8Mantissa>},
+    {"v_cvt_f32_bf8", kV, 1, {1, 0, 0}, kNoTraits, from_fnuz8<kBf8Mantissa>},
+    {"v_cvt_pk_f32_fp8", kV, 2, {1, 0, 0}, kNoTraits, from_fnuz8_pair<kFp8Mantissa>},
+    {"v_cvt_pk_f32_bf8", kV, 2, {1, 0, 0}, kNoTraits, from_fnuz8_pair<kBf8Mantissa>},
+    // A 4-bit integer in sixteenths (CDNA3 ISA, V_CVT_OFF_F32_I4).
+    {"v_cvt_off_f32_i4", kV, 1, {1, 0, 0}, kNoTraits, from_bits<[](u32 a) {
+       return static_cast<float>(static_cast<i32>(a << 28) >> 28) * 0.0625f;
+     }>},
+    {"v_pack_b32_f16", kV, 1, {1, 1, 0}, kOpSel,
+     combine<[](u32 a, u32 b) -> u32 { return (a & 0xffffu) | (b << 16); }>},
     {"v_cvt_f32_f16", kV, 1, {1, 0, 0}, kNoTraits, from_f16},
     {"v_cvt_f32_u32", kV, 1, {1, 0, 0}, kNoTraits, from_bits<from_u32>},
     {"v_cvt_f32_i32", kV, 1, {1, 0, 0}, kNoTraits, from_bits<from_i32>},

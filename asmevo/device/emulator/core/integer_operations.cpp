@@ -245,6 +245,8 @@ constexpr Operation kTable[] = {
     VOP2("v_add_u32", a + b),
     VOP2("v_sub_u32", a - b),
     VOP2("v_subrev_u32", b - a),
+    VOP2("v_add_i32", a + b),
+    VOP2("v_sub_i32", a - b),
     VOP2("v_mul_lo_u32", a * b),
     VOP2("v_mul_hi_u32", static_cast<u32>((u64{a} * b) >> 32)),
     VOP2("v_mul_hi_i32", static_cast<u32>((i64{si(a)} * si(b)) >> 32)),

@@ -42,8 +42,8 @@ void fill_poison(u32* words, std::size_t count, u32 seed) {
 // Source and destination registers under GPR indexing move by M0[7:0]; one that leaves the wave's
 // registers is a fault, because hardware then silently uses another register.
 void run_indexed(Wave& w, const Step& s) {
-  if (s.dpp != nullptr) {
-    throw Fault(FaultKind::kIllegal, "DPP under GPR indexing is not modelled");
+  if (s.inner != nullptr) {
+    throw Fault(FaultKind::kIllegal, "DPP or SDWA under GPR indexing is not modelled");
   }
   const u32 m0 = w.s[kM0];
   const u32 index = m0 & 0xff, mode = (m0 >> 12) & 15;
@@ -146,6 +146,8 @@ class Runner {
       w.pc = 0;
       w.stop = Stop::kNone;
       w.gpr_index_enabled = false;
+      w.vskip = false;
+      w.lds_loads = 0;
       w.write_mask = kAllLanes;
       w.vgprs = program_.vgprs();
       w.fp = program_.fp();
@@ -209,7 +211,9 @@ class Runner {
       if constexpr (Traced) {
         if (pc < program_.size()) w.trace->entries.push_back({static_cast<u32>(pc), kNoAccess});
       }
-      if (w.gpr_index_enabled && s.is_vector) [[unlikely]] {
+      if (w.vskip && s.skippable) [[unlikely]] {
+        // Not issued: it raises no counter either.
+      } else if (w.gpr_index_enabled && s.is_vector) [[unlikely]] {
         run_indexed(w, s);
       } else {
         s.handler(w, s);

@@ -1,8 +1,9 @@
-// SMEM, MUBUF, global and LDS operations. A load reads memory here, at issue, and its registers
+// SMEM, MUBUF, global and LDS operations, atomics among them. A load reads memory here, at issue, and its registers
 // change when a wait delivers it; a store takes effect in memory at issue.
 #include <algorithm>
 #include <bit>
 
+#include "float_bits.hpp"
 #include "lds_banks.hpp"
 #include "operation.hpp"
 
@@ -40,11 +41,15 @@ class Tracer {
   u64 bytes_ = 0;
 };
 
-template <u8 Words>
-void scalar_load(Wave& w, const Step& s) {
+u64 scalar_address(Wave& w, const Step& s) {
   u64 address = w.read64(s.src[0]) + static_cast<u64>(i64{s.imm0});
   if (s.src[1].kind != Operand::Kind::kAbsent) address += w.read32(s.src[1]);
-  address &= ~u64{3};
+  return address & ~u64{3};
+}
+
+template <u8 Words>
+void scalar_load(Wave& w, const Step& s) {
+  const u64 address = scalar_address(w, s);
   const u8* bytes = w.memory->access(address, 4 * Words, false, 0);
   Pending& p = w.issue_lgkm(Words > 1 ? 2 : 1);
   p.kind = Pending::Kind::kScalar;
@@ -56,6 +61,30 @@ void scalar_load(Wave& w, const Step& s) {
     tracer.touch(address, 4 * Words);
     tracer.finish();
   }
+}
+
+// SMEM writes take effect at issue; like its reads they may complete in any order.
+template <u8 Words>
+void scalar_store(Wave& w, const Step& s) {
+  u8* bytes = w.memory->access(scalar_address(w, s), 4 * Words, true, 0);
+  std::memcpy(bytes, &w.s[s.dst], 4 * Words);
+  Pending& p = w.issue_lgkm(Words > 1 ? 2 : 1);
+  p.kind = Pending::Kind::kScalar;
+  p.words = 0;
+}
+
+template <auto F>
+void scalar_atomic(Wave& w, const Step& s) {
+  u8* bytes = w.memory->access(scalar_address(w, s), 4, true, 0);
+  u32 old;
+  std::memcpy(&old, bytes, sizeof old);
+  const u32 updated = F(old, w.s[s.dst]);
+  std::memcpy(bytes, &updated, sizeof updated);
+  Pending& p = w.issue_lgkm(1);
+  p.kind = Pending::Kind::kScalar;
+  p.words = s.flags & kFlagReturn ? 1 : 0;
+  p.dst = s.dst;
+  p.data[0] = old;
 }
 
 // Addresses of one vector memory operation; words[i] dwords of lane i are in range, the rest is
@@ -201,47 +230,99 @@ void store(Wave& w, const Step& s, const LaneAccess& access) {
 // with IDXEN and a stride, num_records counts records; otherwise it counts bytes and every dword of
 // the access is checked on its own (CDNA3 ISA, "Range Checking"; LLVM AMDGPUUsage, "Buffer
 // Resource"; Mesa ac_descriptors on gfx9).
-template <u8 Words, bool Store>
-void buffer(Wave& w, const Step& s) {
-  const u32* resource = &w.s[s.src[1].index];
-  const u64 base = resource[0] | (u64{resource[1] & 0xffffu} << 32);
-  const u64 stride = (resource[1] >> 16) & 0x3fffu;
-  const u64 records = resource[2];
-  if (resource[1] >> 31) throw Fault(FaultKind::kIllegal, "swizzled buffer resources are not modelled");
-  if (resource[3] >> 30) throw Fault(FaultKind::kIllegal, "word 3 of the resource is not a buffer's");
+struct Buffer {
+  u64 base, stride, records, fixed;
+  const u32* index;
+  const u32* offset;
 
-  const u64 soffset = w.read32(s.src[2]);
-  const u64 immediate = static_cast<u32>(s.imm0);
-  const bool offen = s.flags & kFlagOffen;
-  const bool idxen = s.flags & kFlagIdxen;
-  const bool structured = idxen && stride != 0;
-  const u32* index = idxen ? w.v + s.src[0].index * kLanes : nullptr;
-  const u32* offset = offen ? w.v + (s.src[0].index + (idxen ? 1 : 0)) * kLanes : nullptr;
-
-  const u64 fixed = soffset + immediate;
-  if (!idxen && fixed < records &&
-      uniform_access<Words, Store>(w, s, base + fixed, offset, records - fixed)) {
-    return;
+  Buffer(Wave& w, const Step& s) {
+    const u32* resource = &w.s[s.src[1].index];
+    base = resource[0] | (u64{resource[1] & 0xffffu} << 32);
+    stride = (resource[1] >> 16) & 0x3fffu;
+    records = resource[2];
+    if (resource[1] >> 31) {
+      throw Fault(FaultKind::kIllegal, "swizzled buffer resources are not modelled");
+    }
+    if (resource[3] >> 30) {
+      throw Fault(FaultKind::kIllegal, "word 3 of the resource is not a buffer's");
+    }
+    fixed = u64{w.read32(s.src[2])} + static_cast<u32>(s.imm0);
+    const bool offen = s.flags & kFlagOffen;
+    const bool idxen = s.flags & kFlagIdxen;
+    index = idxen ? w.v + s.src[0].index * kLanes : nullptr;
+    offset = offen ? w.v + (s.src[0].index + (idxen ? 1 : 0)) * kLanes : nullptr;
   }
-  LaneAccess access;
-  access.active = w.active();
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const u64 record = index ? index[i] : 0;
-    const u64 within = (offset ? u64{offset[i]} : 0) + fixed;
-    const u64 total = within + record * stride;
-    access.address[i] = base + total;
-    if (structured) {
-      access.words[i] = record < records ? Words : 0;
-    } else {
-      const u64 room = total < records ? (records - total) / 4 : 0;
-      access.words[i] = static_cast<u8>(room < Words ? room : Words);
+
+  template <u8 Words>
+  LaneAccess lanes(u64 active) const {
+    const bool structured = index != nullptr && stride != 0;
+    LaneAccess access;
+    access.active = active;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const u64 record = index ? index[i] : 0;
+      const u64 within = (offset ? u64{offset[i]} : 0) + fixed;
+      const u64 total = within + record * stride;
+      access.address[i] = base + total;
+      if (structured) {
+        access.words[i] = record < records ? Words : 0;
+      } else {
+        const u64 room = total < records ? (records - total) / 4 : 0;
+        access.words[i] = static_cast<u8>(room < Words ? room : Words);
+      }
+    }
+    return access;
+  }
+};
+
+// One dword a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; it
+// arrives with vmcnt (CDNA3 ISA, "Memory Buffer Load to LDS").
+void load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kLds;
+  ++w.lds_loads;
+  p.words = 1;
+  p.lanes = w.active();
+  p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);
+  if (buffer.index == nullptr && buffer.fixed < buffer.records) {
+    u32 low;
+    const u8* bytes = uniform_region<1>(w, buffer.base + buffer.fixed, buffer.offset,
+                                        buffer.records - buffer.fixed, false, low);
+    if (bytes != nullptr) {
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        std::memcpy(&p.data[i], bytes + (buffer.offset[i] - low), 4);
+      }
+      return;
     }
   }
-  if constexpr (Store) store<Words>(w, s, access); else load<Words>(w, s, access);
+  const LaneAccess access = buffer.lanes<1>(p.lanes);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    p.data[i] = 0;
+    if (access.words[i] != 0) {
+      std::memcpy(&p.data[i],
+                  w.memory->access(access.address[i], 4, false, static_cast<int>(i)), 4);
+    }
+  }
+  if (w.trace != nullptr) trace_lanes(w, access);
 }
 
 template <u8 Words, bool Store>
-void global(Wave& w, const Step& s) {
+void buffer(Wave& w, const Step& s) {
+  const Buffer view(w, s);
+  if constexpr (Words == 1 && !Store) {
+    if (s.flags & kFlagLds) return load_to_lds(w, s, view);
+  }
+  if (view.index == nullptr && view.fixed < view.records &&
+      uniform_access<Words, Store>(w, s, view.base + view.fixed, view.offset,
+                                   view.records - view.fixed)) {
+    return;
+  }
+  const LaneAccess access = view.lanes<Words>(w.active());
+  if constexpr (Store) store<Words>(w, s, access); else load<Words>(w, s, access);
+}
+
+template <u8 Words>
+LaneAccess global_lanes(Wave& w, const Step& s) {
   const u64 immediate = static_cast<u64>(i64{s.imm0});
   LaneAccess access;
   access.active = w.active();
@@ -249,7 +330,6 @@ void global(Wave& w, const Step& s) {
   const u32* lo = w.v + s.src[0].index * kLanes;
   if (s.src[1].kind != Operand::Kind::kAbsent) {
     const u64 base = w.read64(s.src[1]) + immediate;
-    if (uniform_access<Words, Store>(w, s, base, lo, ~u64{0})) return;
     for (std::size_t i = 0; i < kLanes; ++i) access.address[i] = base + lo[i];
   } else {
     const u32* hi = lo + kLanes;
@@ -257,8 +337,97 @@ void global(Wave& w, const Step& s) {
       access.address[i] = (lo[i] | (u64{hi[i]} << 32)) + immediate;
     }
   }
+  return access;
+}
+
+template <u8 Words, bool Store>
+void global(Wave& w, const Step& s) {
+  if (s.src[1].kind != Operand::Kind::kAbsent) {
+    const u64 base = w.read64(s.src[1]) + static_cast<u64>(i64{s.imm0});
+    const u32* offsets = w.v + s.src[0].index * kLanes;
+    if (uniform_access<Words, Store>(w, s, base, offsets, ~u64{0})) return;
+  }
+  const LaneAccess access = global_lanes<Words>(w, s);
   if constexpr (Store) store<Words>(w, s, access); else load<Words>(w, s, access);
 }
+
+// The lanes of an atomic take effect one after another, in rising order, when it issues; with waves
+// and workgroups in the launch's own order that makes every result reproducible.
+template <class T, auto F>
+void atomic(Wave& w, const Step& s, const LaneAccess& access) {
+  constexpr u8 kWords = sizeof(T) / 4;
+  const u32* data = w.v + s.dst * kLanes;
+  Pending& p = w.issue_vm();
+  const bool returns = s.flags & kFlagReturn;
+  p.kind = returns ? Pending::Kind::kVector : Pending::Kind::kStore;
+  p.words = kWords;
+  p.dst = s.sdst;
+  p.lanes = access.active;
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    T old = 0;
+    if (access.words[i] == kWords) {
+      if (access.address[i] % sizeof(T) != 0) {
+        throw Fault(FaultKind::kIllegal, "an atomic's address is not a multiple of its size");
+      }
+      T operand = data[i];
+      if constexpr (kWords == 2) operand |= T{data[kLanes + i]} << 32;
+      u8* bytes = w.memory->access(access.address[i], sizeof(T), true, static_cast<int>(i));
+      std::memcpy(&old, bytes, sizeof old);
+      const T updated = F(old, operand);
+      std::memcpy(bytes, &updated, sizeof updated);
+    }
+    if (returns) {
+      p.data[i] = static_cast<u32>(old);
+      if constexpr (kWords == 2) p.data[kLanes + i] = static_cast<u32>(old >> 32);
+    }
+  }
+  if (w.trace != nullptr) trace_lanes(w, access);
+}
+
+template <class T, auto F>
+void buffer_atomic(Wave& w, const Step& s) {
+  atomic<T, F>(w, s, Buffer(w, s).lanes<sizeof(T) / 4>(w.active()));
+}
+template <class T, auto F>
+void global_atomic(Wave& w, const Step& s) {
+  atomic<T, F>(w, s, global_lanes<sizeof(T) / 4>(w, s));
+}
+
+// f32 and packed 16-bit additions round once to nearest even and keep denormals, whatever the FP
+// mode. A sum of two 16-bit floats rounds to f32 first, which changes nothing: f32 has more than
+// twice their precision.
+u32 add_f32(u32 a, u32 b) { return canonical(as_float(a) + as_float(b)); }
+template <auto Widen, auto Narrow>
+u32 add_pair(u32 a, u32 b) {
+  const auto half = [&](u32 shift) {
+    const float sum = as_float(Widen(a >> shift)) + as_float(Widen(b >> shift));
+    return (Narrow(as_bits(sum)) & 0xffffu) << shift;
+  };
+  return half(0) | half(16);
+}
+constexpr auto add_pk_f16 = add_pair<f16_to_f32, f32_to_f16>;
+constexpr auto add_pk_bf16 = add_pair<bf16_to_f32, f32_to_bf16>;
+
+template <class T>
+using SignedOf = std::make_signed_t<T>;
+template <class T> T atomic_add(T a, T b) { return a + b; }
+template <class T> T atomic_sub(T a, T b) { return a - b; }
+template <class T> T atomic_swap(T, T b) { return b; }
+template <class T> T atomic_and(T a, T b) { return a & b; }
+template <class T> T atomic_or(T a, T b) { return a | b; }
+template <class T> T atomic_xor(T a, T b) { return a ^ b; }
+template <class T> T atomic_umin(T a, T b) { return a < b ? a : b; }
+template <class T> T atomic_umax(T a, T b) { return a > b ? a : b; }
+template <class T> T atomic_smin(T a, T b) {
+  return static_cast<SignedOf<T>>(a) < static_cast<SignedOf<T>>(b) ? a : b;
+}
+template <class T> T atomic_smax(T a, T b) {
+  return static_cast<SignedOf<T>>(a) > static_cast<SignedOf<T>>(b) ? a : b;
+}
+// inc wraps to 0 past the operand, dec to the operand below 0 or above it.
+template <class T> T atomic_inc(T a, T b) { return a >= b ? 0 : a + 1; }
+template <class T> T atomic_dec(T a, T b) { return a == 0 || a > b ? b : a - 1; }
 
 void trace_lds(Wave& w, const u32* address, const u64* offsets, std::size_t parts, u32 words,
                bool write) {
@@ -320,6 +489,7 @@ void lds_write(Wave& w, const Step& s) {
                           u64{static_cast<u32>(s.imm1)} * Scale};
   u8* lds = w.group->lds();
   const u64 size = w.group->lds_bytes();
+  w.land_lds_loads();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;
@@ -332,6 +502,30 @@ void lds_write(Wave& w, const Step& s) {
     }
   }
   if (w.trace != nullptr) trace_lds(w, address, offsets, Parts, Words, true);
+}
+
+// Both gather at issue. A lane that EXEC disables is never read: its value counts as 0.
+template <bool Forward>
+void permute_lanes(Wave& w, const Step& s) {
+  const u32* address = w.v + s.src[0].index * kLanes;
+  const u32* data = w.v + s.src[1].index * kLanes;
+  const u32 offset = static_cast<u32>(s.imm0);
+  const u64 active = w.active();
+  Pending& p = w.issue_lgkm(1);
+  p.kind = Pending::Kind::kVector;
+  p.words = 1;
+  p.dst = s.dst;
+  p.lanes = active;
+  std::fill_n(p.data.data(), kLanes, 0u);
+  for (u64 m = active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    const std::size_t other = ((address[i] + offset) / 4) & 63;
+    if constexpr (Forward) {
+      p.data[other] = data[i];  // of several writers the highest lane wins
+    } else if ((active >> other) & 1) {
+      p.data[i] = data[other];
+    }
+  }
 }
 
 #define SCALAR_LOAD(name, n) \
@@ -349,7 +543,29 @@ void lds_write(Wave& w, const Step& s) {
   {"ds_read2" infix suffix, Shape::kLds, 2 * n, {1, 0, 0}, kNoTraits, lds_read<n, 2, scale>}, \
   {"ds_write2" infix suffix, Shape::kLds, 0, {1, n, n}, kNoTraits, lds_write<n, 2, scale>}
 
+#define SCALAR_STORE(name, n) \
+  {name, Shape::kScalarLoad, n, {2, 1, 0}, kStore, scalar_store<n>}
+#define ATOMIC(suffix, T, ...) \
+  {"buffer_atomic_" suffix, Shape::kBuffer, sizeof(T) / 4, {2, 4, 1}, kStore | kAtomic, \
+   buffer_atomic<T, __VA_ARGS__>}, \
+  {"global_atomic_" suffix, Shape::kGlobal, sizeof(T) / 4, {2, 2, 0}, kStore | kAtomic, \
+   global_atomic<T, __VA_ARGS__>}
+#define INTEGER_ATOMIC(name) \
+  ATOMIC(#name, u32, atomic_##name<u32>), ATOMIC(#name "_x2", u64, atomic_##name<u64>)
+
 constexpr Operation kTable[] = {
+    SCALAR_STORE("s_store_dword", 1), SCALAR_STORE("s_store_dwordx2", 2),
+    SCALAR_STORE("s_store_dwordx4", 4),
+    {"s_atomic_inc", Shape::kScalarLoad, 1, {2, 1, 0}, kStore | kAtomic,
+     scalar_atomic<atomic_inc<u32>>},
+    ATOMIC("add_f32", u32, add_f32), ATOMIC("pk_add_f16", u32, add_pk_f16),
+    {"global_atomic_pk_add_bf16", Shape::kGlobal, 1, {2, 2, 0}, kStore | kAtomic,
+     global_atomic<u32, add_pk_bf16>},
+    INTEGER_ATOMIC(add), INTEGER_ATOMIC(sub), INTEGER_ATOMIC(swap), INTEGER_ATOMIC(and),
+    INTEGER_ATOMIC(or), INTEGER_ATOMIC(xor), INTEGER_ATOMIC(umin), INTEGER_ATOMIC(umax),
+    INTEGER_ATOMIC(smin), INTEGER_ATOMIC(smax), INTEGER_ATOMIC(inc), INTEGER_ATOMIC(dec),
+    {"ds_permute_b32", Shape::kLds, 1, {1, 1, 0}, kNoTraits, permute_lanes<true>},
+    {"ds_bpermute_b32", Shape::kLds, 1, {1, 1, 0}, kNoTraits, permute_lanes<false>},
     SCALAR_LOAD("s_load_dword", 1),    SCALAR_LOAD("s_load_dwordx2", 2),
     SCALAR_LOAD("s_load_dwordx4", 4),  SCALAR_LOAD("s_load_dwordx8", 8),
     SCALAR_LOAD("s_load_dwordx16", 16),

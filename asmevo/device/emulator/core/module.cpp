@@ -45,6 +45,7 @@ const char* shape_name(Shape shape) {
     case Shape::kCompare: return "compare";
     case Shape::kReadLane: return "read_lane";
     case Shape::kWriteLane: return "write_lane";
+    case Shape::kMatrix: return "matrix";
     case Shape::kBuffer: return "buffer";
     case Shape::kGlobal: return "global";
     case Shape::kLds: return "lds";
@@ -171,13 +172,15 @@ NB_MODULE(asmevo_core, m) {
   m.attr("FLAGS") = nb::make_tuple(
       nb::make_tuple("clamp", int{kFlagClamp}), nb::make_tuple("dpp", int{kFlagDpp}),
       nb::make_tuple("bound_ctrl", int{kFlagBoundCtrl}), nb::make_tuple("offen", int{kFlagOffen}),
-      nb::make_tuple("idxen", int{kFlagIdxen}));
+      nb::make_tuple("idxen", int{kFlagIdxen}), nb::make_tuple("sdwa", int{kFlagSdwa}),
+      nb::make_tuple("lds", int{kFlagLds}), nb::make_tuple("return", int{kFlagReturn}));
   m.attr("TRAITS") = nb::make_tuple(
       nb::make_tuple("mods", int{kMods}), nb::make_tuple("clamp", int{kClamp}),
       nb::make_tuple("carry_out", int{kCarryOut}), nb::make_tuple("carry_in", int{kCarryIn}),
       nb::make_tuple("accumulate", int{kAccumulate}), nb::make_tuple("packed", int{kPacked}),
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
-      nb::make_tuple("reads_dst", int{kReadsDst}));
+      nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
+      nb::make_tuple("op_sel", int{kOpSel}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(

@@ -8,7 +8,8 @@ std::span<const Operation> operations() {
   static const std::vector<Operation> table = [] {
     std::vector<Operation> all;
     for (auto part : {scalar_operations(), control_operations(), integer_operations(),
-                      float_operations(), compare_operations(), memory_operations()}) {
+                      float_operations(), compare_operations(), matrix_operations(),
+                      memory_operations()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -18,6 +18,7 @@ enum class Shape : u8 {
   kCompare,     // dst = scalar pair, src0, src1
   kReadLane,    // dst = scalar register, src0 = vector register, src1 = lane
   kWriteLane,   // dst = vector register, src0, src1 = lane
+  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
@@ -37,6 +38,8 @@ enum Trait : u16 {
   kStore = 1 << 7,       // dst is read, not written
   kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
+  kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
+  kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
   kReadsDst = 1 << 9,    // SOPK: src0 is the destination
 };
 
@@ -54,6 +57,7 @@ std::span<const Operation> control_operations();
 std::span<const Operation> integer_operations();
 std::span<const Operation> float_operations();
 std::span<const Operation> compare_operations();
+std::span<const Operation> matrix_operations();
 std::span<const Operation> memory_operations();
 
 // All tables one after another; an operation's id is its index.

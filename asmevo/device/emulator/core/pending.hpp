@@ -13,7 +13,8 @@ namespace asmevo {
 inline constexpr std::size_t kMaxWords = 16;  // s_load_dwordx16
 
 struct Pending {
-  enum class Kind : std::uint8_t { kStore, kVector, kScalar };
+  // kLds: data[i] goes to the LDS address data[kLanes] + 4 i.
+  enum class Kind : std::uint8_t { kStore, kVector, kScalar, kLds };
   Kind kind;
   std::uint8_t words;
   std::uint8_t weight;  // by how much it raised the counter

@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 namespace asmevo {
@@ -65,18 +66,62 @@ void run_dpp(Wave& w, const Step& s) {
       if (((exec >> pattern.source[i]) & 1) == 0) readable &= ~(u64{1} << i);
     }
   }
-  for (std::size_t i = 0; i < kLanes; ++i) w.permuted[i] = in[pattern.source[i]];
+  for (std::size_t i = 0; i < kLanes; ++i) w.permuted[0][i] = in[pattern.source[i]];
   u64 mask = pattern.write;
   if (!pattern.bound_ctrl) {
     mask &= readable;
   } else if (readable != kAllLanes) {
     for (std::size_t i = 0; i < kLanes; ++i) {
-      if (((readable >> i) & 1) == 0) w.permuted[i] = 0;
+      if (((readable >> i) & 1) == 0) w.permuted[0][i] = 0;
     }
   }
   w.write_mask = mask;
   s.inner->handler(w, *s.inner);
   w.write_mask = kAllLanes;
+}
+
+u32 select(u32 x, u8 which, bool extend) {
+  if (which == kSelectDword) return x;
+  const u32 bits = which < kSelectWord0 ? 8 : 16;
+  const u32 shift = which < kSelectWord0 ? 8 * which : 16 * (which - kSelectWord0);
+  const u32 top = x << (32 - bits - shift);
+  return extend ? static_cast<u32>(static_cast<i32>(top) >> (32 - bits)) : top >> (32 - bits);
+}
+
+void run_sdwa(Wave& w, const Step& s) {
+  const SdwaPattern& pattern = *s.sdwa;
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (s.inner->src[k].kind != Operand::Kind::kPermuted) continue;
+    Operand plain = s.src[k];
+    plain.neg = plain.abs = false;
+    const u32* in = w.row(plain, k);
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      w.permuted[k][i] = select(in[i], pattern.select[k], pattern.extend[k]);
+    }
+  }
+  if (pattern.dst_select == kSelectDword) {
+    s.inner->handler(w, *s.inner);
+    return;
+  }
+  u32* out = w.v + s.dst * kLanes;
+  u32 old[kLanes];
+  std::memcpy(old, out, sizeof old);
+  s.inner->handler(w, *s.inner);
+  const bool byte = pattern.dst_select < kSelectWord0;
+  const u32 bits = byte ? 8 : 16;
+  const u32 shift = byte ? 8 * pattern.dst_select : 16 * (pattern.dst_select - kSelectWord0);
+  const u32 field = ((1u << bits) - 1) << shift;
+  for (u64 m = w.active(); m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    const u32 placed = (out[i] << shift) & field;
+    u32 rest = 0;
+    if (pattern.dst_unused == kUnusedPreserve) {
+      rest = old[i] & ~field;
+    } else if (pattern.dst_unused == kUnusedSext && (placed >> (shift + bits - 1)) != 0) {
+      rest = ~field & ~((1u << shift) - 1);  // the bits above; those below are zero
+    }
+    out[i] = placed | rest;
+  }
 }
 
 }  // namespace
@@ -111,8 +156,13 @@ u16 Program::scalar(u16 reg, u8 words) const {
 u16 Program::vector(u16 reg, u8 words) {
   const u32 end = u32{reg} + words;
   if (reg >= kVgpr0 && reg < kAgpr0) {
-    require(end - kVgpr0 <= vgprs_, "VGPR beyond those the descriptor allocates");
-    reachable_vgprs_ = std::max(reachable_vgprs_, end - kVgpr0);
+    // One file holds both kinds: v[ACCUM_OFFSET + n] is a[n]. AITER's forward attention uses no
+    // AGPR and numbers VGPRs past its ACCUM_OFFSET.
+    require(end - kVgpr0 <= rows(), "VGPR beyond those the descriptor allocates");
+    reachable_vgprs_ = std::max(reachable_vgprs_, std::min(end - kVgpr0, vgprs_));
+    if (end - kVgpr0 > vgprs_) {
+      reachable_agprs_ = std::max(reachable_agprs_, end - kVgpr0 - vgprs_);
+    }
     return static_cast<u16>(reg - kVgpr0);
   }
   require(reg >= kAgpr0 && reg < kRegisterEnd, "operand is not a vector register");
@@ -156,6 +206,19 @@ const DppPattern* Program::dpp(const Record& r) {
     const bool enabled = ((r.row_mask >> (lane / 16)) & 1) && ((r.bank_mask >> (lane / 4 % 4)) & 1);
     if (enabled) p.write |= u64{1} << i;
   }
+  return &p;
+}
+
+const SdwaPattern* Program::sdwa(const Record& r) {
+  const u32 c = r.dpp_ctrl;
+  SdwaPattern& p = sdwa_patterns_.emplace_back();
+  p = {{static_cast<u8>(c & 7), static_cast<u8>((c >> 3) & 7)},
+       {((c >> 11) & 1) != 0, ((c >> 12) & 1) != 0},
+       static_cast<u8>((c >> 6) & 7),
+       static_cast<u8>((c >> 9) & 3)};
+  require(p.select[0] <= kSelectDword && p.select[1] <= kSelectDword &&
+              p.dst_select <= kSelectDword && p.dst_unused <= kUnusedPreserve && c < 1u << 13,
+          "unknown SDWA control");
   return &p;
 }
 
@@ -252,8 +315,19 @@ Step Program::resolve(const Record& r) {
       s.dst_is_vector = s.is_vector = true;
       require(is_value(0) && is_value(1), "value and lane must be scalar");
       break;
-    case Shape::kBuffer:
+    case Shape::kMatrix:
       s.dst = vector(r.dst, op.dst_words);
+      s.dst_is_vector = s.is_vector = true;
+      require(is_vector(0) && is_vector(1), "the inputs must be vector registers");
+      require(is_vector(2) || kind(2) == Operand::Kind::kConstant,
+              "the accumulator must be vector registers or a constant");
+      break;
+    case Shape::kBuffer:
+      if (r.flags & kFlagLds) {
+        require(op.dst_words == 1 && !(op.traits & kStore), "this access has no LDS form");
+      } else {
+        s.dst = vector(r.dst, op.dst_words);
+      }
       require(address_words == 0 || (is_vector(0) && !is_agpr(0)), "the address must be VGPRs");
       require(kind(1) == Operand::Kind::kScalar, "the resource must be four scalar registers");
       require(is_value(2), "soffset must be scalar");
@@ -275,12 +349,19 @@ Step Program::resolve(const Record& r) {
       break;
   }
 
+  s.skippable = op.shape != Shape::kScalar && op.shape != Shape::kBranch &&
+                op.shape != Shape::kControl && op.shape != Shape::kScalarLoad;
+  if (r.flags & kFlagReturn) {
+    require(op.traits & kAtomic, "only an atomic returns the old value");
+    if (op.shape != Shape::kScalarLoad) s.sdst = vector(r.sdst, op.dst_words);
+  }
   if (op.traits & kPacked) {
     require(r.abs == 0, "packed operations take no abs");
     s.neg_lo = r.neg;
     s.neg_hi = r.neg_hi;
   } else {
-    require(r.op_sel == 0 && r.op_sel_hi == 0 && r.neg_hi == 0, "unexpected packed modifier");
+    require(((op.traits & kOpSel) || r.op_sel == 0) && r.op_sel_hi == 0 && r.neg_hi == 0,
+            "unexpected packed modifier");
     require((op.traits & kMods) || (r.neg == 0 && r.abs == 0), "unexpected neg or abs");
     for (std::size_t k = 0; k < 3; ++k) {
       s.src[k].neg = (r.neg >> k) & 1;
@@ -295,8 +376,26 @@ Step Program::resolve(const Record& r) {
     s.dpp = dpp(r);
     Step& inner = inner_.emplace_back(s);
     inner.src[0].kind = Operand::Kind::kPermuted;
+    inner.src[0].index = 0;
     s.inner = &inner;
     s.handler = run_dpp;
+  }
+  if (r.flags & kFlagSdwa) {
+    s.sdwa = sdwa(r);
+    require(op.shape == Shape::kVector && op.src_words[0] == 1 && !(r.flags & kFlagDpp) &&
+                (op.dst_words == 1 || s.sdwa->dst_select == kSelectDword) &&
+                !(op.traits & (kCarryOut | kAccSource | kAccDst | kPacked)),
+            "SDWA is not modelled for this operation");
+    Step& inner = inner_.emplace_back(s);
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (op.src_words[k] == 0 || s.sdwa->select[k] == kSelectDword) continue;
+      require(op.src_words[k] == 1 && r.neg == 0 && r.abs == 0,
+              "neg and abs of a selected part are not modelled");
+      inner.src[k].kind = Operand::Kind::kPermuted;
+      inner.src[k].index = static_cast<u16>(k);
+    }
+    s.inner = &inner;
+    s.handler = run_sdwa;
   }
   return s;
 }

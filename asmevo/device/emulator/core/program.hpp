@@ -42,10 +42,12 @@ class Program {
   u16 scalar(u16 reg, u8 words) const;
   u16 vector(u16 reg, u8 words);
   const DppPattern* dpp(const Record& r);
+  const SdwaPattern* sdwa(const Record& r);
 
   std::vector<Step> steps_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
+  std::deque<SdwaPattern> sdwa_patterns_;
   std::deque<Step> inner_;
   std::size_t count_;
   u32 vgprs_;

@@ -26,6 +26,9 @@ enum RecordFlag : std::uint16_t {
   kFlagBoundCtrl = 1 << 2,  // DPP: an invalid source lane reads 0 instead of disabling the write
   kFlagOffen = 1 << 3,
   kFlagIdxen = 1 << 4,
+  kFlagSdwa = 1 << 5,
+  kFlagLds = 1 << 6,      // a buffer load writes LDS at M0 instead of a register
+  kFlagReturn = 1 << 7,   // an atomic returns the old value: to sdst, or to dst of a scalar one
 };
 
 struct Record {
@@ -34,7 +37,7 @@ struct Record {
   std::uint16_t sdst;  // second destination: a carry-out mask
   std::uint16_t flags;
   std::uint16_t src0, src1, src2;
-  std::uint16_t dpp_ctrl;  // CDNA3 ISA, "DPP_CTRL Enumerations"
+  std::uint16_t dpp_ctrl;  // CDNA3 ISA, "DPP_CTRL Enumerations"; of SDWA: see SdwaPattern
   std::uint32_t literal_lo0, literal_lo1, literal_lo2;
   std::uint32_t literal_hi0, literal_hi1, literal_hi2;
   std::int32_t target;        // instruction index of a branch target

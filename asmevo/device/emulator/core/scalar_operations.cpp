@@ -60,6 +60,11 @@ void bit_compare64(Wave& w, const Step& s) {
   w.scc = ((w.read64(s.src[0]) >> (w.read32(s.src[1]) & 63)) & 1) == (Set ? 1u : 0u);
 }
 
+// Bit src1 of src0 becomes MODE.VSKIP (CDNA3 ISA, S_SETVSKIP).
+void set_vskip(Wave& w, const Step& s) {
+  w.vskip = (w.read32(s.src[0]) >> (w.read32(s.src[1]) & 31)) & 1;
+}
+
 template <auto F>
 void save_exec(Wave& w, const Step& s) {
   const u64 source = w.read64(s.src[0]);
@@ -251,6 +256,12 @@ constexpr Operation kTable[] = {
     SOPC("eq_u64", u64, a == b), SOPC("lg_u64", u64, a != b),
     CMPK("eq_i32", i32, a == b), CMPK("lg_i32", i32, a != b), CMPK("gt_i32", i32, a > b),
     CMPK("ge_i32", i32, a >= b), CMPK("lt_i32", i32, a < b),  CMPK("le_i32", i32, a <= b),
+#define CMPK_U32(name, ...) \
+  CMPK(name "_u32", u32, [](u32 a, u32 b) { return (__VA_ARGS__); }(a, b & 0xffffu))
+    CMPK_U32("eq", a == b), CMPK_U32("lg", a != b), CMPK_U32("gt", (a > b)),
+    CMPK_U32("ge", a >= b), CMPK_U32("lt", a < b),  CMPK_U32("le", a <= b),
+#undef CMPK_U32
+    {"s_setvskip", kS, 0, {1, 1, 0}, kNoTraits, set_vskip},
     {"s_bitcmp0_b32", kS, 0, {1, 1, 0}, kNoTraits,
      compare<u32, [](u32 a, u32 b) -> bool { return ((a >> (b & 31)) & 1) == 0; }>},
     {"s_bitcmp1_b32", kS, 0, {1, 1, 0}, kNoTraits,

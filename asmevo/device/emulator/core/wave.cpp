@@ -7,9 +7,9 @@ const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t 
   const u32 clear = o.abs ? ~kSignBit : ~0u;
   const u32 flip = o.neg ? kSignBit : 0u;
   const bool is_permuted = o.kind == Operand::Kind::kPermuted;
-  if (is_permuted && !o.neg && !o.abs) return permuted;
+  if (is_permuted && !o.neg && !o.abs) return permuted[o.index];
   if (is_permuted || o.kind == Operand::Kind::kVector) {
-    const u32* in = is_permuted ? permuted : v + (o.index + word) * kLanes;
+    const u32* in = is_permuted ? permuted[o.index] : v + (o.index + word) * kLanes;
     ASMEVO_LANES(i) out[i] = (in[i] & clear) ^ flip;
     return out;
   }
@@ -37,6 +37,19 @@ void Wave::merge(u16 dst, std::size_t words, const u32* from, u64 mask) {
 void Wave::deliver(const Pending& p) {
   switch (p.kind) {
     case Pending::Kind::kStore:
+      return;
+    case Pending::Kind::kLds:
+      --lds_loads;
+      if (p.lanes == kAllLanes && p.data[kLanes] + 4 * kLanes <= group->lds_bytes()) {
+        std::memcpy(group->lds() + p.data[kLanes], p.data.data(), 4 * kLanes);
+        return;
+      }
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        const std::size_t at = p.data[kLanes] + 4 * i;
+        if (((p.lanes >> i) & 1) && at + 4 <= group->lds_bytes()) {
+          std::memcpy(group->lds() + at, &p.data[i], 4);
+        }
+      }
       return;
     case Pending::Kind::kScalar:
       std::memcpy(&s[p.dst], p.data.data(), p.words * sizeof(u32));
@@ -78,6 +91,15 @@ void Wave::wait_lgkm(unsigned newest_outstanding) {
     deliver(p);
     return true;
   });
+}
+
+void Wave::land_lds_loads() {
+  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
+    Pending& p = vm.at(i);
+    if (p.kind != Pending::Kind::kLds) continue;
+    deliver(p);
+    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
+  }
 }
 
 // A full counter stalls issue until the oldest operation returns.

@@ -44,10 +44,22 @@ struct Operand {
   Kind kind = Kind::kAbsent;
   bool neg = false;
   bool abs = false;
-  u16 index = 0;               // scalar register or vector row
+  u16 index = 0;               // scalar register, vector or permuted row
   u64 value = 0;               // constant
   const u32* rows = nullptr;   // constant broadcast over the lanes: low row, high row
 };
+
+// How SDWA feeds and merges an operation: byte and word selects of CDNA3 ISA, "SDWA". The record
+// holds src0_sel in bits 0 to 2, src1_sel in 3 to 5, dst_sel in 6 to 8, dst_unused in 9 and 10, and
+// the sign extension of each source in 11 and 12.
+struct SdwaPattern {
+  u8 select[2];
+  bool extend[2];
+  u8 dst_select;
+  u8 dst_unused;
+};
+inline constexpr u8 kSelectWord0 = 4, kSelectDword = 6;
+inline constexpr u8 kUnusedPad = 0, kUnusedSext = 1, kUnusedPreserve = 2;
 
 // How DPP feeds source 0 of an operation.
 struct DppPattern {
@@ -73,10 +85,12 @@ struct Step {
   u8 src_words[3];
   bool dst_is_vector;
   bool is_vector;  // subject to GPR indexing
+  bool skippable;  // not issued while MODE.VSKIP is set
   i32 target;
   i32 imm0, imm1;
   const DppPattern* dpp;
-  const Step* inner;  // DPP: the operation itself, reading the permuted row
+  const SdwaPattern* sdwa;
+  const Step* inner;  // DPP, SDWA: the operation itself, reading the permuted rows
 };
 
 // What a wave does when it stops running.
@@ -94,7 +108,7 @@ struct Workgroup {
 struct Wave {
   alignas(64) u32 scratch[6][kLanes];  // broadcast or modified sources: two rows per source
   alignas(64) u32 staging[2][kLanes];  // results under a partial EXEC
-  alignas(64) u32 permuted[kLanes];    // DPP source
+  alignas(64) u32 permuted[2][kLanes];  // DPP and SDWA sources
   alignas(8) u32 s[kScalarFile];
   u32 scc = 0;
   u32* v = nullptr;      // vector rows, kLanes words each: v0.., then a0..
@@ -102,6 +116,8 @@ struct Wave {
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
   bool gpr_index_enabled = false;
+  bool vskip = false;
+  unsigned lds_loads = 0;  // outstanding in vm
   Stop stop = Stop::kNone;
   FpMode fp;
   Memory* memory = nullptr;
@@ -149,6 +165,11 @@ struct Wave {
   // Deliver what `s_waitcnt` guarantees.
   void wait_vm(unsigned newest_outstanding);
   void wait_lgkm(unsigned newest_outstanding);
+  // Deliver outstanding loads to LDS before this wave writes LDS itself. Nothing guarantees that
+  // order, but hardware keeps it in practice and kernels rely on it: AITER's i8gemm leaves the last
+  // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
+  // load only after a wait.
+  void land_lds_loads();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
 
