@@ -19,7 +19,7 @@ from asmevo.codeobject.toolchain import Toolchain
 
 # What the latest round trips found, the oldest first. Every rebuild of an object asks for it.
 _KEPT = 8
-_found: dict[tuple[CodeObject, Toolchain], Fallbacks] = {}
+_found: dict[tuple[str, Toolchain], Fallbacks] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +98,16 @@ def recovered(code_object: CodeObject, toolchain: Toolchain) -> Assembly:
 
     Raises what `round_trip` does.
     """
-    found = _found.get((code_object, toolchain))
+    found = _found.get((code_object.sha256, toolchain))
     if found is None:
         return round_trip(code_object, toolchain).assembly
     return recover(code_object, found)
 
 
 def _keep(code_object: CodeObject, toolchain: Toolchain, fallbacks: Fallbacks) -> None:
-    _found.pop((code_object, toolchain), None)
-    _found[code_object, toolchain] = fallbacks
+    # By hash: the object itself, with all that is remembered of it, must be free to go.
+    _found.pop((code_object.sha256, toolchain), None)
+    _found[code_object.sha256, toolchain] = fallbacks
     for old in list(_found)[:-_KEPT]:
         _found.pop(old, None)
 

@@ -254,6 +254,23 @@ def test_bad_input_is_one_sentence(
         run("task=rebuild", f"source={tmp_path}/e.s", f"original={SMALL}")
 
 
+@pytest.mark.parametrize(("line", "name"), [
+    ("v_mov_b32 v0, vO", "vO"), ("s_add_u32 s4, s4, s_5", "s_5"), ("v_mov_b32 v0, vO+4", "vO"),
+    ("s_mov_b32 s4, oops-0x10", "oops"),
+    ("v_add_u32 v1, lds_size, v1", "lds_size"),
+])
+def test_an_undefined_name_is_refused_with_its_line(
+    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]],
+    line: str, name: str,
+) -> None:
+    lines = text(LAYER_NORM).split("\n")
+    at = lines.index("\ts_endpgm")
+    with pytest.raises(RebuildError, match=rf"^line {at + 4}: '{name}' .*defines") as caught:
+        rebuild("\n".join([*lines[:at], "// more", "here:", "", "\t" + line, *lines[at:]]),
+                LAYER_NORM)
+    assert line in str(caught.value)
+
+
 def test_a_patch_keeps_every_other_byte(
     text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]],
 ) -> None:
@@ -332,20 +349,3 @@ def test_output_never_destroys_what_it_is_made_from(
 def test_an_unknown_method_is_one_sentence(run: Callable[..., Result]) -> None:
     with pytest.raises(ConfigError, match="patch"):
         run("task=rebuild", "source=x.s", "task.method=foo")
-
-
-@pytest.mark.parametrize(("line", "name"), [
-    ("v_mov_b32 v0, vO", "vO"), ("s_add_u32 s4, s4, s_5", "s_5"), ("v_mov_b32 v0, vO+4", "vO"),
-    ("s_mov_b32 s4, oops-0x10", "oops"),
-    ("v_add_u32 v1, lds_size, v1", "lds_size"),
-])
-def test_an_undefined_name_is_refused_with_its_line(
-    text: Callable[[str], str], rebuild: Callable[..., tuple[Result, CodeObject]],
-    line: str, name: str,
-) -> None:
-    lines = text(LAYER_NORM).split("\n")
-    at = lines.index("\ts_endpgm")
-    with pytest.raises(RebuildError, match=rf"^line {at + 4}: '{name}' .*defines") as caught:
-        rebuild("\n".join([*lines[:at], "// more", "here:", "", "\t" + line, *lines[at:]]),
-                LAYER_NORM)
-    assert line in str(caught.value)
