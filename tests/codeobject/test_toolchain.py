@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,13 @@ def test_rocm_layout_runs(tmp_path: Path) -> None:
     tools = RocmToolchain(str(tmp_path))
     assert tools.assemble("", GFX942) == b"clang"
     assert tools.link(b"") == b"ld.lld"
+
+
+def test_large_text_is_not_copied(toolchain: Toolchain) -> None:
+    text = "// a comment of some length that the assembler skips\n" * 200_000
+    tracemalloc.start()
+    try:
+        toolchain.assemble(text, GFX942)
+        assert tracemalloc.get_traced_memory()[1] < len(text) / 2
+    finally:
+        tracemalloc.stop()
