@@ -102,6 +102,9 @@ class CommandToolchain:
                     raise _failure(tool, status, messages, text)
                 if not (directory / output).is_file():
                     raise ToolchainError(f"the {tool} ended without an output file")
+                # A fast child can have written before its limits were set.
+                if (directory / output).stat().st_size > _FILE_LIMIT:
+                    raise ToolchainError(f"the {tool} wrote more than {_FILE_LIMIT >> 20} MiB")
                 return (directory / output).read_bytes()
         except OSError as error:
             raise ToolchainError(f"cannot run the {tool}: {error.strerror or error}") from error

@@ -83,12 +83,25 @@ def test_timeout_kills_the_whole_group(tmp_path: Path) -> None:
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "assembler was killed by SIGSEGV"),
     ("import sys; sys.exit(3)", "assembler failed with status 3 and no message"),
     ("pass", "assembler ended without an output file"),
-    ("open('kernel.o', 'wb').truncate(1 << 40)", "assembler failed with status 1|SIGXFSZ"),
-    ("x = bytearray(1 << 33)", "assembler failed with status 1 and no message"),
+    # The limits are set on a child that runs already.
+    ("import time; time.sleep(0.5); open('kernel.o', 'wb').truncate(1 << 40)",
+     "assembler failed with status 1|SIGXFSZ"),
+    ("import time; time.sleep(0.5); x = bytearray(1 << 33)",
+     "assembler failed with status 1 and no message"),
 ])
 def test_failures_are_typed(script: str, message: str) -> None:
     with pytest.raises(ToolchainError, match=message):
         python(script).assemble("", GFX942)
+
+
+def test_oversized_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a child that has written it before its limits are set."""
+    def unlimited(self: CommandToolchain, pid: int) -> None:
+        pass
+
+    monkeypatch.setattr(CommandToolchain, "_limit", unlimited)
+    with pytest.raises(ToolchainError, match="the assembler wrote more than 64 MiB"):
+        python("open('kernel.o', 'wb').truncate(1 << 40)").assemble("", GFX942)
 
 
 def test_flood_of_messages_is_bounded() -> None:
