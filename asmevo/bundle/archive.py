@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from asmevo.bundle.container import quote, unique
+from asmevo.bundle.container import listed, quote, unique
 from asmevo.bundle.errors import BundleError, ReplacementError
 
 MAGIC = b"!<arch>\n"
@@ -68,7 +68,8 @@ class Archive:
 
     def _place(self, name: str) -> tuple[int, int]:
         if name not in self.places:
-            raise BundleError(f"the archive has no member '{name}'")
+            raise BundleError(f"the archive has no member '{name}'; its members: "
+                              f"{listed(self.names)}")
         return self.places[name]
 
     def start(self, name: str) -> bytes:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 SEPARATOR = "!"
 
+_SHOWN = 8
+
 
 class Container(Protocol):
     """Bytes with named members inside. ``names`` are distinct and in file order."""
@@ -37,6 +39,12 @@ class Container(Protocol):
 def quote(name: str) -> str:
     """A file name as one part of a member path."""
     return name.replace("%", "%25").replace(SEPARATOR, "%21")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are, for an error about another name."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(f"'{name}'" for name in names[:_SHOWN]) or "none") + more
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from asmevo.bundle.container import SEPARATOR, listed
 from asmevo.bundle.elf_sections import find_sections
 from asmevo.bundle.errors import BundleError, ReplacementError
 from asmevo.bundle.fat_bundle import is_bundle, stored_size
@@ -70,7 +71,12 @@ class FatBinary:
     def place(self, name: str) -> Place:
         """Where a bundle is in the file; raises `BundleError` when there is no such bundle."""
         if name not in self.places:
-            raise BundleError(f"there is no '{name}' among the file's {len(self.places)} bundles")
+            if not self.places:
+                raise BundleError(f"there is no '{name}': the file carries no offload bundles")
+            first = f"{self.names[0]}{SEPARATOR}{name}"
+            hint = f"; in the first it would be '{first}'" if name[-1:] not in ("", "]") else ""
+            raise BundleError(f"there is no '{name}' among the file's {len(self.places)} bundles: "
+                              f"{listed(self.names)}{hint}")
         return self.places[name]
 
     def start(self, name: str) -> bytes:

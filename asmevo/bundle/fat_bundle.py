@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from asmevo.bundle import compressed, offload_bundle
 from asmevo.bundle.compressed import CompressedBundle
+from asmevo.bundle.container import listed
 from asmevo.bundle.errors import BundleError
 from asmevo.bundle.offload_bundle import BundleEntry, OffloadBundle
 
 MAGICS = (offload_bundle.MAGIC, compressed.MAGIC)
-
-_SHOWN = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +47,8 @@ class FatBundle:
         found = [e for e, own in zip(entries, self.names, strict=True) if name in (own, e.id)]
         found = found or [e for e in entries if name and e.target.split(":")[0] == name]
         if len(found) != 1:
-            known = [*self.names[:_SHOWN], "..."] if len(self.names) > _SHOWN else self.names
             raise BundleError(f"the bundle has {len(found) or 'no'} entries '{name}'; its "
-                              f"entries: {', '.join(known) or 'none'}")
+                              f"entries: {listed(self.names)}")
         return found[0]
 
     def start(self, name: str) -> bytes:

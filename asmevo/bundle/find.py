@@ -46,7 +46,10 @@ def find_objects(path: Path) -> Iterator[FoundObject]:
         start = file.read(HEAD)
     if is_code_object(start):
         return iter((FoundObject(path.name, _File(path)),))
-    container = open_file(path)
+    try:
+        container = open_file(path)
+    except BundleError as error:
+        raise type(error)(f"'{path}': {error}") from error
     return _below(path, (), "" if isinstance(container, Wheel) else path.name, container)
 
 

@@ -24,7 +24,8 @@ class Member:
     """A code object inside a file on this machine.
 
     ``member`` is its path as `find_objects` names it, e.g. ``hip_fatbin[3]!gfx942``; a processor is
-    enough where only one entry of the bundle is for it.
+    enough where only one entry of the bundle is for it, and the name of a file's only bundle may be
+    left out.
     """
 
     path: str

@@ -70,15 +70,39 @@ def open_file(path: Path) -> Container:
 
 
 def read_member(root: Container, parts: Sequence[str]) -> memoryview:
-    """The bytes at the end of a path of member names; raises `BundleError`."""
-    return descend(root, parts)[-1].read(parts[-1])
+    """The bytes at the end of a path of member names; raises `BundleError`.
+
+    The name of a file's only offload bundle may be left out of the path.
+    """
+    containers, parts = _walk(root, parts)
+    return containers[-1].read(parts[-1])
+
+
+def _walk(root: Container, parts: Sequence[str]) -> tuple[list[Container], tuple[str, ...]]:
+    """The containers along a path, and the path with what was left out."""
+    _check_depth(parts)
+    containers: list[Container] = [root]
+    full: list[str] = []
+    for part in parts:
+        if full:
+            containers.append(open_container(containers[-1].read(full[-1])))
+        here = containers[-1]
+        if isinstance(here, FatBinary) and len(here.names) == 1 and part not in here.names:
+            full += here.names
+            containers.append(open_container(here.read(full[-1])))
+        full.append(part)
+    return containers, tuple(full)
+
+
+def _check_depth(parts: Sequence[str]) -> None:
+    if not 0 < len(parts) <= DEPTH_LIMIT:
+        raise BundleError(f"a member path has 1 to {DEPTH_LIMIT} parts, not {len(parts)}")
 
 
 def descend(root: Container, parts: Sequence[str],
             known: Sequence[Container] = ()) -> list[Container]:
     """The containers along a path, one a part; ``known`` are the first of them if open already."""
-    if not 0 < len(parts) <= DEPTH_LIMIT:
-        raise BundleError(f"a member path has 1 to {DEPTH_LIMIT} parts, not {len(parts)}")
+    _check_depth(parts)
     containers = [root, *known[1:]]
     while len(containers) < len(parts):
         containers.append(open_container(containers[-1].read(parts[len(containers) - 1])))
@@ -91,7 +115,7 @@ def replace_member(root: Container, parts: Sequence[str], content: bytes) -> byt
     Every other byte stays, except sizes, padding and compression around the member. Raises
     `ReplacementError` when the new member does not fit.
     """
-    containers = descend(root, parts)
+    containers, parts = _walk(root, parts)
     limits = [None, *(c.room(part) for c, part in zip(containers, parts, strict=True))]
     result = content
     for container, part, limit in reversed(list(zip(containers, parts, limits, strict=False))):

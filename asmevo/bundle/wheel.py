@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from typing import BinaryIO
 
-from asmevo.bundle.container import quote, unique
+from asmevo.bundle.container import listed, quote, unique
 from asmevo.bundle.errors import BundleError, ReplacementError
 
 MAGIC = b"PK\x03\x04"
@@ -70,7 +70,8 @@ class Wheel:
 
     def _file(self, name: str) -> zipfile.ZipInfo:
         if name not in self._files:
-            raise BundleError(f"the zip file has no file '{name[:NAME_LIMIT]}'")
+            raise BundleError(f"the zip file has no file '{name[:NAME_LIMIT]}'; its files: "
+                              f"{listed(self.names)}")
         return self._files[name]
 
     def _read(self, name: str, size: int) -> bytes:

@@ -21,6 +21,7 @@ from asmevo.codeobject.target import Target
 _MEMORY_LIMIT = 4 << 30
 _FILE_LIMIT = 64 << 20
 _MESSAGE_LIMIT = 1 << 20
+_PIECE = 1 << 20
 _DIAGNOSTIC_LIMIT = 100
 _SOURCE, _OBJECT, _LINKED = "kernel.s", "kernel.o", "kernel.co"
 _LOCATED = re.compile(r"[^:\n]+:(\d+):(\d+): (error|warning|note): (.*)")
@@ -61,13 +62,11 @@ class CommandToolchain:
         self._timeout = timeout_seconds
 
     def assemble(self, text: str, target: Target) -> bytes:
-        try:
-            encoded = text.encode("ascii")
-        except UnicodeEncodeError:
-            raise AssemblerError((Diagnostic(0, 0, "error", "the text is not ASCII"),)) from None
+        if not text.isascii():
+            raise AssemblerError((Diagnostic(0, 0, "error", "the text is not ASCII"),))
         command = [*self._assembler, "-c", "-x", "assembler", "-target", "amdgcn-amd-amdhsa",
                    f"-mcpu={target.processor}", _SOURCE, "-o", _OBJECT]
-        return self._run("assembler", command, {_SOURCE: encoded}, _OBJECT, text=text)
+        return self._run("assembler", command, {_SOURCE: text}, _OBJECT, text=text)
 
     def link(self, relocatable: bytes, *, version_comment: str | None = None) -> bytes:
         command = [*self._linker, "-shared", _OBJECT, "-o", _LINKED]
@@ -89,13 +88,13 @@ class CommandToolchain:
             raise ToolchainError(f"'{' '.join(command)} --version' failed with status {status}")
         return output.splitlines()[0].strip()
 
-    def _run(self, tool: str, command: Sequence[str], inputs: Mapping[str, bytes], output: str,
-             environment: Mapping[str, str] | None = None, text: str = "") -> bytes:
+    def _run(self, tool: str, command: Sequence[str], inputs: Mapping[str, str | bytes],
+             output: str, environment: Mapping[str, str] | None = None, text: str = "") -> bytes:
         try:
             with tempfile.TemporaryDirectory(prefix="asmevo-") as name:
                 directory = Path(name)
                 for file, content in inputs.items():
-                    (directory / file).write_bytes(content)
+                    _write(directory / file, content)
                 status, messages = self._execute(command, directory, environment or {})
                 if status < 0:
                     raise ToolchainError(f"the {tool} was killed by {signal.Signals(-status).name}")
@@ -103,6 +102,9 @@ class CommandToolchain:
                     raise _failure(tool, status, messages, text)
                 if not (directory / output).is_file():
                     raise ToolchainError(f"the {tool} ended without an output file")
+                # A fast child can have written before its limits were set.
+                if (directory / output).stat().st_size > _FILE_LIMIT:
+                    raise ToolchainError(f"the {tool} wrote more than {_FILE_LIMIT >> 20} MiB")
                 return (directory / output).read_bytes()
         except OSError as error:
             raise ToolchainError(f"cannot run the {tool}: {error.strerror or error}") from error
@@ -183,6 +185,16 @@ def _zig() -> tuple[Path, str]:
         if str(file) in ("ziglang/zig", "ziglang/zig.exe"):
             return Path(str(distribution.locate_file(file))), distribution.version
     raise ToolchainError("the installed 'ziglang' package has no zig executable")
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    """Write ASCII text or bytes; text in pieces, so that a large one is not in memory twice."""
+    with path.open("wb") as file:
+        if isinstance(content, bytes):
+            file.write(content)
+        else:
+            for start in range(0, len(content), _PIECE):
+                file.write(content[start:start + _PIECE].encode("ascii"))
 
 
 def _ended(process: subprocess.Popen[bytes], timeout: float) -> bool:

@@ -113,7 +113,7 @@ def test_missing_members(library: Path) -> None:
     host = open_container(memoryview(library.read_bytes()))
     for parts, message in (
             (("hip_fatbin[3]",), "no 'hip_fatbin\\[3\\]' among the file's 3 bundles"),
-            (("hip_fatbin[0]", "gfx90a"), "no entries 'gfx90a'; its entries: host-x86_64"),
+            (("hip_fatbin[0]", "gfx90a"), "no entries 'gfx90a'; its entries: 'host-x86_64"),
             (("hip_fatbin[0]", "gfx942", "x"), "a code object has no members"),
             ((), "1 to 8 parts")):
         with pytest.raises(BundleError, match=message):

@@ -17,7 +17,7 @@ from asmevo.bundle.container import Container
 from asmevo.bundle.errors import BundleError
 from asmevo.bundle.find import find_objects
 from asmevo.bundle.offload_bundle import build
-from asmevo.bundle.open import DEPTH_LIMIT, open_file
+from asmevo.bundle.open import DEPTH_LIMIT, descend, open_file
 from asmevo.codeobject.errors import SourceError
 
 SharedLibrary = Callable[[Path, Sequence[bytes]], Path]
@@ -84,8 +84,20 @@ def test_what_cannot_be_searched(tree: Path) -> None:
                                  ("notes.txt", BundleError, "not a 64-bit host ELF"),
                                  ("fifo", SourceError, "not a regular file"),
                                  ("empty", BundleError, "not a 64-bit host ELF")):
-        with pytest.raises(error, match=message):
+        with pytest.raises(error, match=message) as caught:
             find_objects(tree / name)
+        assert f"'{tree / name}'" in str(caught.value)
+
+
+def test_damaged_container_is_named(tree: Path, bundle: bytes) -> None:
+    library = (tree / "b" / "libx.so").read_bytes()
+    for name, data in (("cut.hipfb", bundle[:100]), ("cut.so", library[:4096]),
+                       ("cut.whl", zipped({"k.co": b""})[:40]), ("cut.a", b"!<arch>\ntext"),
+                       ("rest.hipfb", bundle + b"rest")):
+        (tree / name).write_bytes(data)
+        with pytest.raises(BundleError) as caught:
+            find_objects(tree / name)
+        assert str(caught.value).startswith(f"'{tree / name}': ")
 
 
 def test_objects_are_read_in_any_order_and_after_pickling(tree: Path) -> None:
@@ -112,7 +124,6 @@ def test_a_file_is_opened_once_for_all_its_members(tree: Path,
 def test_one_bundle_is_held_at_a_time(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bundle read last is let go of before the next one is decompressed."""
     held: list[int] = []
-    descend = find.descend
 
     def counted(root: Container, parts: Sequence[str],
                 known: Sequence[Container] = ()) -> list[Container]:

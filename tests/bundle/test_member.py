@@ -58,7 +58,9 @@ def test_parse_takes_the_part_that_is_a_file(tmp_path: Path, bundle: bytes) -> N
 
 @pytest.mark.parametrize(("member", "message"), [
     ("hip_fatbin[9]!gfx942", r"lib\.so!hip_fatbin\[9\]!gfx942': there is no"),
-    ("hip_fatbin[0]!gfx90a", "no entries 'gfx90a'"),
+    ("hip_fatbin[0]!gfx90a", "no entries 'gfx90a'; its entries: 'host-.*', 'gfx942', 'gfx950'"),
+    ("gfx942", r"among the file's 2 bundles: 'hip_fatbin\[0\]', 'hip_fatbin\[1\]'; in the first "
+               r"it would be 'hip_fatbin\[0\]!gfx942'"),
     ("hip_fatbin[0]", "is not a code object"),
     ("hip_fatbin[0]!host-x86_64-unknown-linux-gnu-", "is not a code object"),
     ("", "no '' among"),
@@ -69,6 +71,26 @@ def test_no_such_member(library: Path, member: str, message: str) -> None:
         Member(str(library), member).read()
     with pytest.raises(SourceError, match="no such file"):
         Member(str(library) + "x", member).read()
+
+
+def test_only_bundle_may_be_left_out(tmp_path: Path, bundle: bytes, gfx942: bytes) -> None:
+    path = tmp_path / "k.hipfb"
+    path.write_bytes(bundle + bytes(64))  # padded, as a dump of a section is
+    short, full = Member(str(path), "gfx942"), Member(str(path), "bundle[0]!gfx942")
+    assert short.read() == full.read() == gfx942
+    new = gfx942.replace(b"Linker: ", b"Linked: ")
+    assert short.replaced(new) == full.replaced(new)
+    with pytest.raises(BundleError, match=r"no entries 'gfx90a'; its entries: .*'gfx942'"):
+        Member(str(path), "gfx90a").read()
+
+
+def test_names_in_errors_are_few(tmp_path: Path) -> None:
+    path = tmp_path / "a.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(20):
+            archive.writestr(f"{i}.txt", "")
+    with pytest.raises(BundleError, match=r"'0\.txt', .*, '7\.txt' and 12 more$"):
+        Member(str(path), "k.co").read()
 
 
 def test_installed_member() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -82,12 +83,25 @@ def test_timeout_kills_the_whole_group(tmp_path: Path) -> None:
     ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "assembler was killed by SIGSEGV"),
     ("import sys; sys.exit(3)", "assembler failed with status 3 and no message"),
     ("pass", "assembler ended without an output file"),
-    ("open('kernel.o', 'wb').truncate(1 << 40)", "assembler failed with status 1|SIGXFSZ"),
-    ("x = bytearray(1 << 33)", "assembler failed with status 1 and no message"),
+    # The limits are set on a child that runs already.
+    ("import time; time.sleep(0.5); open('kernel.o', 'wb').truncate(1 << 40)",
+     "assembler failed with status 1|SIGXFSZ"),
+    ("import time; time.sleep(0.5); x = bytearray(1 << 33)",
+     "assembler failed with status 1 and no message"),
 ])
 def test_failures_are_typed(script: str, message: str) -> None:
     with pytest.raises(ToolchainError, match=message):
         python(script).assemble("", GFX942)
+
+
+def test_oversized_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a child that has written it before its limits are set."""
+    def unlimited(self: CommandToolchain, pid: int) -> None:
+        pass
+
+    monkeypatch.setattr(CommandToolchain, "_limit", unlimited)
+    with pytest.raises(ToolchainError, match="the assembler wrote more than 64 MiB"):
+        python("open('kernel.o', 'wb').truncate(1 << 40)").assemble("", GFX942)
 
 
 def test_flood_of_messages_is_bounded() -> None:
@@ -142,3 +156,13 @@ def test_rocm_layout_runs(tmp_path: Path) -> None:
     tools = RocmToolchain(str(tmp_path))
     assert tools.assemble("", GFX942) == b"clang"
     assert tools.link(b"") == b"ld.lld"
+
+
+def test_large_text_is_not_copied(toolchain: Toolchain) -> None:
+    text = "// a comment of some length that the assembler skips\n" * 200_000
+    tracemalloc.start()
+    try:
+        toolchain.assemble(text, GFX942)
+        assert tracemalloc.get_traced_memory()[1] < len(text) / 2
+    finally:
+        tracemalloc.stop()
