@@ -39,8 +39,8 @@ def declared(name: str, constants: dict[str, int], shape: dict[str, int]) -> Ker
 
 @pytest.mark.parametrize(("name", "constants", "shape"), [
     ("aiter_layer_norm", {}, {"M": 512}),
-    ("aiter_topksoftmax", {"R": 4, "E": 128, "K": 8}, {"T": 4000}),
-    ("aiter_topksoftmax", {"R": 12, "E": 256, "K": 6}, {"T": 4800}),
+    ("aiter_topksoftmax", {"R": 4, "E": 128, "K": 8}, {"T": 4000, "S": 8}),
+    ("aiter_topksoftmax", {"R": 12, "E": 256, "K": 6}, {"T": 4800, "S": 6}),
 ], ids=["layer_norm", "topksoftmax_4x128x8", "topksoftmax_12x256x6"])
 def test_wave_instructions_per_second(benchmark: BenchmarkFixture, name: str,
                                       constants: dict[str, int], shape: dict[str, int]) -> None:
