@@ -22,6 +22,7 @@ from asmevo.errors import AsmEvoError
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.parse import parse
 from asmevo.report.result import Result, Status
+from asmevo.task.output import write_output
 from asmevo.task.session import Session
 from asmevo.task.source import named
 
@@ -30,7 +31,10 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Inspect:
-    """Kernels with their arguments, resources, occupancy, instruction mix and loops."""
+    """Kernels with their arguments, resources, occupancy, instruction mix and loops.
+
+    ``output`` gets a copy of the object, which takes a member out of its container.
+    """
 
     def run(self, session: Session) -> Result:
         started = time.monotonic()
@@ -39,6 +43,8 @@ class Inspect:
         if isinstance(source, LocalFile) and not is_code_object(content) and may_contain(content):
             return self._container(session, source, started)
         code_object = CodeObject.parse(content)
+        if session.config.output is not None:
+            write_output(session.config.output, content, [session.config.source])
         kernels = code_object.kernels
         return Result(
             task="inspect",

@@ -113,6 +113,8 @@ def test_a_container_is_listed_by_names_that_source_takes(
     assert member["kernels"] == ["layer_norm_kernel_func"]
     inside = run("task=inspect", f"source='{member['name']}'")
     assert inside.symbol == "layer_norm_kernel_func"
+    run("task=inspect", f"source='{member['name']}'", f"output={tmp_path}/out.co")
+    assert (tmp_path / "out.co").read_bytes() == content
 
 
 def test_a_file_that_contains_none_is_refused(run: Callable[..., Result]) -> None:
