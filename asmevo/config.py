@@ -13,8 +13,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-# Hydra resolves these annotations at run time and knows no `X | None`-style aliases of its own
-# beyond what OmegaConf supports, hence plain builtin types and Any throughout.
+# OmegaConf reads these annotations at run time: builtin types only, Any where classes differ.
 
 
 @dataclass

@@ -102,7 +102,7 @@ def defined_before_use(program: Program, entry_defined: int) -> tuple[Violation,
 
     ``entry_defined`` are the registers the launch initialises; EXEC and MODE always are. A write
     under a partial EXEC counts as a definition, and operands moved by VGPR indexing are not looked
-    at: the emulator's definedness bits decide those. Unknown code counts as reading every register
+    at: what they reach is known only at run time. Unknown code counts as reading every register
     and writing none. Each violation has kind ``undefined-read`` and
     producer :data:`ENTRY`. Raises ControlFlowError.
     """

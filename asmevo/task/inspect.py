@@ -102,8 +102,9 @@ def resource_facts(kernel: Kernel) -> dict[str, object]:
 
 
 def occupancy_facts(code_object: CodeObject, kernel: Kernel) -> dict[str, Any]:
-    """Occupancy with workgroups of the largest size that the metadata allows, and no LDS beyond
-    what the descriptor declares. Where it cannot be told, ``unknown`` says why.
+    """Occupancy with workgroups of the size that the metadata requires, or else the largest that it
+    allows, and no LDS beyond what the descriptor declares. Where it cannot be told, ``unknown``
+    says why.
     """
     try:
         resources = Resources.of(kernel, code_object.target)
