@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from asmevo.isa.instruction import Unit
@@ -36,3 +37,11 @@ class Form:
     ends_program: bool = False
     returning_roles: str | None = None
     lds_roles: str | None = None
+
+    def roles_with(self, modifiers: Container[str]) -> str:
+        """The roles of the operands under the modifiers that an instruction carries."""
+        if self.lds_roles is not None and "lds" in modifiers:
+            return self.lds_roles
+        if self.returning_roles is not None and ("sc0" in modifiers or "glc" in modifiers):
+            return self.returning_roles
+        return self.roles

@@ -53,7 +53,7 @@ def parse(text: str) -> Instruction:
     operand_texts, modifier_text = _split(rest, bool(form.roles))
     modifiers = parse_modifiers(modifier_text)
     names = {name for name, _ in modifiers}
-    roles = _roles(form, names)
+    roles = form.roles_with(names)
     if len(operand_texts) != len(roles):
         raise ParseError(f"{head} takes {len(roles)} operands, not {len(operand_texts)}")
     operands = tuple(_operand(t, r) for t, r in zip(operand_texts, roles, strict=True))
@@ -86,14 +86,6 @@ def _split(rest: str, has_operands: bool) -> tuple[list[str], str]:
         if rest[position:position + 1] != ",":
             return operands, rest[position:]
         position += 1
-
-
-def _roles(form: Form, names: set[str]) -> str:
-    if form.lds_roles is not None and "lds" in names:
-        return form.lds_roles
-    if form.returning_roles is not None and names & {"sc0", "glc"}:
-        return form.returning_roles
-    return form.roles
 
 
 def _operand(text: str, role: str) -> Operand:

@@ -21,9 +21,10 @@ from asmevo.device.device import (
     TimingSource,
     UnsupportedError,
 )
-from asmevo.device.emulator import launch, lower
+from asmevo.device.emulator import checked, launch, lower
+from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_units
-from asmevo.dispatch.dispatch import Dispatch, Region
+from asmevo.dispatch.dispatch import Dispatch, Region, Role
 from asmevo.isa.program import Program
 from asmevo.profile.profile import Profile
 
@@ -114,6 +115,31 @@ class EmulatedKernel:
         return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
                          seconds)
 
+    def sanitize(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
+                 limit: int | None = None) -> SanitizerResult:
+        """Launch once with shadow state and report what a GPU hides; see docs/sanitizer.md.
+
+        The launch computes what :meth:`run` does. A fault ends it and is part of the result.
+        """
+        order = launch.workgroup_order(dispatch, state)
+        kernarg = launch.kernarg_segment(dispatch, state)
+        address = launch.kernarg_address(dispatch.regions, len(kernarg))
+        sanitizer = core.Sanitizer(
+            self._core, checked.check_records(self.program),
+            hazards=checked.hazard_pairs(self.program),
+            regions=[*((r.base, len(r.data) + 2 * r.guard, r.address, len(r.data), r.role.written,
+                        r.role is Role.OUTPUT, True) for r in dispatch.regions),
+                     # Compilers widen the load of a kernarg's tail: undefined there, but no fault.
+                     (address, len(kernarg), address, len(dispatch.kernarg), False, False, False)],
+            lds_bytes=self._kernel.descriptor.group_segment_fixed_size + dispatch.dynamic_lds)
+        execution, fault = _Execution([], 0), None
+        try:
+            execution = self._execute(dispatch, state, order, None, limit, sanitizer)
+        except DeviceFault as caught:
+            fault = caught
+        return result_of(self.program, dispatch, sanitizer, fault,
+                         tuple(b.tobytes() for b in execution.buffers), execution.instructions)
+
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,
              warmup: int) -> Timing:
         """One modelled latency: repeating a deterministic model would only pretend to a spread."""
@@ -152,7 +178,8 @@ class EmulatedKernel:
             workgroups=dispatch.grid[0] * dispatch.grid[1] * dispatch.grid[2])
 
     def _execute(self, dispatch: Dispatch, state: LaunchState, order: npt.NDArray[np.uint32],
-                 trace: core.Trace | None, limit: int | None = None) -> _Execution:
+                 trace: core.Trace | None, limit: int | None = None,
+                 sanitizer: core.Sanitizer | None = None) -> _Execution:
         launch.check_dispatch(self._kernel, dispatch)
         lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
         kernarg = launch.kernarg_segment(dispatch, state)
@@ -177,7 +204,7 @@ class EmulatedKernel:
                 user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
-                instruction_budget=budget, trace=trace)
+                instruction_budget=budget, trace=trace, sanitizer=sanitizer)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:

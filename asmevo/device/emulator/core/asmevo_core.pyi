@@ -62,11 +62,58 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            grid: tuple[int, int, int], workgroup: tuple[int, int, int],
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
-           trace: Trace | None = None) -> int:
+           trace: Trace | None = None, sanitizer: Sanitizer | None = None) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.
     """
+
+# Of the sanitizer's records: their size, operands each, and the names behind numbers and bits.
+CHECK_RECORD_SIZE: Final[int]
+CHECK_OPERANDS: Final[int]
+CHECK_FLOWS: Final[tuple[str, ...]]
+CHECK_SPACES: Final[tuple[str, ...]]
+CHECK_FLAGS: Final[tuple[tuple[str, int], ...]]
+CHECK_OPERAND_FLAGS: Final[tuple[tuple[str, int], ...]]
+
+class Report:
+    """One finding; ``core/sanitizer_report.hpp`` says what each field means."""
+
+    kind: str
+    pc: int
+    producer: int
+    workgroup: int
+    wave: int
+    lane: int
+    register: int
+    origin: int
+    address: int
+    size: int
+    other_workgroup: int
+    other_wave: int
+    needed: int
+    found: int
+    write: bool
+    other_write: bool
+    count: int
+
+class Sanitizer:
+    """Shadow state for launches of one program.
+
+    ``hazards`` are (producer, consumer, wait states); ``regions`` (base, size, address and size of
+    the data, writable, undefined before the launch, guarded). Raises `InvalidRecordError` and
+    ValueError.
+    """
+
+    def __init__(
+        self, program: Program, records: npt.NDArray[np.uint8], *,
+        hazards: Sequence[tuple[int, int, int]],
+        regions: Sequence[tuple[int, int, int, int, bool, bool, bool]], lds_bytes: int) -> None: ...
+    @property
+    def reports(self) -> list[Report]: ...
+    @property
+    def dropped(self) -> int:
+        """Findings beyond the thousandth."""
 
 class IssueClass(Enum):
     """The unit that a cycle of issue goes to."""

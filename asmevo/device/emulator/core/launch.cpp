@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "sanitizer.hpp"
+
 namespace asmevo {
 
 namespace {
@@ -125,6 +127,9 @@ class Runner {
     const u32 ids[3] = {id % launch_.grid[0], id / launch_.grid[0] % launch_.grid[1],
                         id / launch_.grid[0] / launch_.grid[1]};
     fill_poison(group_.words.data(), group_.words.size(), wave_seed(~launch_.poison, id));
+    if (launch_.sanitizer != nullptr) {
+      launch_.sanitizer->begin_workgroup(id, waves_.size(), launch_);
+    }
     traces_.assign(trace_ != nullptr ? waves_.size() : 0, WaveTrace{});
     for (std::size_t i = 0; i < waves_.size(); ++i) {
       Wave& w = *waves_[i];
@@ -144,6 +149,7 @@ class Runner {
       w.set_scalar64(kExec, lanes == kLanes ? kAllLanes : (u64{1} << lanes) - 1);
       for (std::size_t lane = 0; lane < kLanes; ++lane) w.v[lane] = packed_item(first + lane);
       w.pc = 0;
+      w.number = i;
       w.stop = Stop::kNone;
       w.gpr_index_enabled = false;
       w.vskip = false;
@@ -180,7 +186,9 @@ class Runner {
   void run_wave(Wave& w, u32 id, u64 turn) {
     try {
       const u64 limit = std::min(budget_, turn);
-      const u64 used = w.trace != nullptr ? execute<true>(w, limit) : execute<false>(w, limit);
+      const u64 used = launch_.sanitizer != nullptr ? execute<false, true>(w, limit)
+                       : w.trace != nullptr         ? execute<true, false>(w, limit)
+                                                    : execute<false, false>(w, limit);
       budget_ -= used;
       since_poll_ += used;
       if (since_poll_ >= kSlice) {
@@ -200,7 +208,7 @@ class Runner {
     }
   }
 
-  template <bool Traced>
+  template <bool Traced, bool Checked>
   u64 execute(Wave& w, u64 limit) {
     const Step* steps = program_.steps().data();
     u64 left = limit;
@@ -211,6 +219,7 @@ class Runner {
       if constexpr (Traced) {
         if (pc < program_.size()) w.trace->entries.push_back({static_cast<u32>(pc), kNoAccess});
       }
+      if constexpr (Checked) launch_.sanitizer->before(w, w.number, pc, s);
       if (w.vskip && s.skippable) [[unlikely]] {
         // Not issued: it raises no counter either.
       } else if (w.gpr_index_enabled && s.is_vector) [[unlikely]] {
@@ -265,6 +274,9 @@ void check(const Launch& launch, std::span<const u32> order) {
 u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<const u32> order,
         Trace* trace, const std::function<void()>& poll) {
   check(launch, order);
+  if (launch.sanitizer != nullptr && &launch.sanitizer->program() != &program) {
+    throw std::invalid_argument("the sanitizer was made for another program");
+  }
   Runner runner(program, memory, launch, trace, poll);
   if (trace != nullptr) {
     const u32 items = launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2];

@@ -11,6 +11,8 @@
 
 namespace asmevo {
 
+class Sanitizer;
+
 struct Launch {
   std::array<u32, 3> grid;        // workgroups
   std::array<u32, 3> workgroup;   // work-items
@@ -20,6 +22,7 @@ struct Launch {
   u32 lds_bytes;
   u64 poison;                     // seed of every undefined register and LDS word
   u64 instruction_budget;
+  Sanitizer* sanitizer = nullptr;  // told of every instruction before it runs
 };
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.

@@ -11,12 +11,15 @@
 #endif
 
 #include "launch.hpp"
+#include "sanitizer.hpp"
 
 namespace nb = nanobind;
 
 void bind_timing(nb::module_& m);
 
 namespace asmevo {
+
+void bind_sanitizer(nb::module_& m);
 
 namespace {
 
@@ -112,9 +115,9 @@ FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
-           u64 instruction_budget, Trace* trace) {
+           u64 instruction_budget, Trace* trace, Sanitizer* sanitizer) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, poison, instruction_budget};
+                          lds_bytes, poison, instruction_budget, sanitizer};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -235,8 +238,10 @@ NB_MODULE(asmevo_core, m) {
   m.def("launch", &launch, nb::arg("program"), nb::arg("memory"), nb::arg("order"), nb::kw_only(),
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
-        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr);
+        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr,
+        nb::arg("sanitizer").none() = nullptr);
   bind_timing(m);
+  bind_sanitizer(m);
 }
 
 }  // namespace asmevo

@@ -115,6 +115,7 @@ struct Wave {
   u32 vgprs = 0;         // architectural rows
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
+  std::size_t number = 0;  // within the workgroup
   bool gpr_index_enabled = false;
   bool vskip = false;
   unsigned lds_loads = 0;  // outstanding in vm

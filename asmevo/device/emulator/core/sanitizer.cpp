@@ -1,0 +1,301 @@
+#include "sanitizer.hpp"
+
+#include <algorithm>
+
+#include "launch.hpp"
+#include "sanitizer_step.hpp"
+
+namespace asmevo {
+
+namespace {
+
+constexpr std::size_t kVmLimit = 63, kLgkmLimit = 15;
+
+void require(bool condition, std::size_t index, const char* what) {
+  if (!condition) throw InvalidRecord(index, what);
+}
+
+}  // namespace
+
+Sanitizer::Sanitizer(const Program& program, std::span<const CheckRecord> records,
+                     std::vector<HazardPair> hazards, std::vector<CheckedRegion> regions,
+                     u32 lds_bytes)
+    : program_(program), hazards_(std::move(hazards)), memory_(regions) {
+  if (records.size() != program.size() || records.size() > MemoryWord::kPcMask) {
+    throw std::invalid_argument("the sanitizer needs one record an instruction, at most 2^24");
+  }
+  if (lds_bytes > 65536) throw std::invalid_argument("a workgroup has at most 64 KiB of LDS");
+  lds_.limit = lds_bytes;
+  items_.reserve(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) items_.push_back(resolve(records[i], i));
+  std::sort(hazards_.begin(), hazards_.end(), [](const HazardPair& a, const HazardPair& b) {
+    return std::tie(a.consumer, a.producer) < std::tie(b.consumer, b.producer);
+  });
+  if (hazards_.size() > 0xffff) throw std::invalid_argument("more than 65535 hazards");
+  for (std::size_t h = 0; h < hazards_.size(); ++h) {
+    const HazardPair& pair = hazards_[h];
+    if (pair.producer >= items_.size() || pair.consumer >= items_.size()) {
+      throw std::invalid_argument("a hazard lies outside the program");
+    }
+    Item& consumer = items_[pair.consumer];
+    if (consumer.hazards++ == 0) consumer.first_hazard = static_cast<u16>(h);
+    items_[pair.producer].starts_hazard = true;
+  }
+}
+
+Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) const {
+  Item item{r, false, 0, 0, false};
+  require(r.flow < kFlowNames.size() && r.space < kSpaceNames.size(), index, "unknown check");
+  const bool is_memory = static_cast<Space>(r.space) != Space::kNone;
+  require(!is_memory || (r.parts >= 1 && r.parts <= 2 && r.bytes <= 64), index, "access size");
+  require(r.shift <= 16 && (r.tile == 0 || r.tile == 16 || r.tile == 32), index, "check fields");
+  for (std::size_t k = 0; k < kCheckOperands; ++k) {
+    const CheckOperand& o = r.operands[k];
+    if (o.reg == kAbsent || o.reg == kConstant) continue;
+    item.has_uses |= (o.flags & kOperandUse) != 0;
+    require(o.words >= 1 && o.words <= 32, index, "operand size");
+    if (o.reg <= kScc) {
+      require(o.reg + o.words <= kScc + (o.reg == kScc ? 1 : 0), index, "scalar out of range");
+      continue;
+    }
+    require(o.reg >= kVgpr0 && o.reg < kRegisterEnd, index, "no such register");
+    const u32 row = o.reg < kAgpr0 ? o.reg - kVgpr0 : program_.vgprs() + (o.reg - kAgpr0);
+    require(row + o.words <= program_.rows(), index, "vector register out of range");
+  }
+  // Accesses move through their data operands: these must be large enough, and vectors.
+  const auto vector_words = [&](std::size_t k) {
+    const u16 reg = r.operands[k].reg;
+    return reg >= kVgpr0 && reg < kRegisterEnd ? r.operands[k].words : 0u;
+  };
+  const auto scalar_words = [&](std::size_t k) {
+    return r.operands[k].reg <= kScc ? r.operands[k].words : 0u;
+  };
+  const u32 words = (r.bytes + 3u) / 4;
+  switch (static_cast<Space>(r.space)) {
+    case Space::kBuffer: {
+      const u32 address = ((r.flags & kCheckOffen) ? 1 : 0) + ((r.flags & kCheckIdxen) ? 1 : 0);
+      require(vector_words(kAddress) >= address && scalar_words(kBase) == 4, index, "buffer");
+      break;
+    }
+    case Space::kGlobal:
+      require(vector_words(kAddress) >= (scalar_words(kBase) == 2 ? 1u : 2u), index, "global");
+      break;
+    case Space::kLds:
+    case Space::kLanes:
+      require(vector_words(kAddress) >= 1, index, "LDS address");
+      break;
+    case Space::kScalar:
+      require(scalar_words(kBase) >= 2 && r.operands[kBase].reg != kScc, index, "scalar base");
+      break;
+    default: break;
+  }
+  if (is_memory && static_cast<Space>(r.space) != Space::kScalar && r.bytes != 0) {
+    const bool load = r.operands[kDst].reg != kAbsent && (r.flags & kCheckLoad);
+    require(!load || vector_words(kDst) >= words * r.parts, index, "loaded data");
+    for (std::size_t part = 0; part < r.parts; ++part) {
+      const u16 reg = r.operands[kData + part].reg;
+      require(reg == kAbsent || vector_words(kData + part) >= words, index, "stored data");
+    }
+  }
+  if (static_cast<Flow>(r.flow) == Flow::kMatrix && r.tile != 0) {
+    require(vector_words(kDst) == u32{r.tile} * r.tile / kLanes, index, "matrix result");
+  }
+  return item;
+}
+
+void Sanitizer::begin_workgroup(u32 id, std::size_t waves, const Launch& launch) {
+  workgroup_ = id;
+  barriers_ = 0;
+  lds_.reset(lds_.limit, waves);
+  waves_.resize(waves);
+  const auto defined = [](WaveShadow& w, std::size_t reg) { w.scalar[reg] = 0; };
+  for (WaveShadow& w : waves_) {
+    w.reset(program_.rows(), items_.size(), !hazards_.empty());
+    for (u16 row = 0; row < program_.rows(); ++row) {
+      const auto reg = row < program_.vgprs() ? kVgpr0 + row : kAgpr0 + row - program_.vgprs();
+      w.row_origin[row] = {Origin::Kind::kLaunch, static_cast<u16>(reg), 0};
+    }
+    w.rows[0] = WaveShadow::Row::kDefined;
+    for (std::size_t i = 0; i < launch.user_sgprs.size(); ++i) defined(w, i);
+    for (const int at : launch.group_id_sgprs) {
+      if (at >= 0) defined(w, static_cast<std::size_t>(at));
+    }
+    defined(w, kExec);
+    defined(w, kExec + 1);
+  }
+}
+
+void Sanitizer::before(Wave& w, std::size_t number, std::size_t pc, const Step& s) {
+  if (pc >= items_.size() || number >= waves_.size()) return;
+  if (w.vskip && s.skippable) return;
+  WaveShadow& shadow = waves_[number];
+  Item moved;
+  const Item* item = &items_[pc];
+  if (w.gpr_index_enabled && s.is_vector) {
+    moved = *item;
+    const u32 m0 = w.s[kM0];
+    for (CheckOperand& o : moved.record.operands) {
+      if (o.slot > 3 || o.reg < kVgpr0 || o.reg >= kAgpr0 || !((m0 >> (12 + o.slot)) & 1)) continue;
+      const u32 reg = o.reg + (m0 & 0xff);
+      // The instruction itself faults.
+      if (reg + o.words > kVgpr0 + program_.vgprs()) return;
+      o.reg = static_cast<u16>(reg);
+    }
+    item = &moved;
+  }
+  const CheckRecord& r = item->record;
+  CheckedStep step(*this, w, number, pc, *item, s);
+  if (shadow.at_barrier) step.pass_barrier();
+  if (item->hazards != 0) step.check_hazards();
+  shadow.clock += r.states;
+  if (item->starts_hazard) shadow.issued[pc] = shadow.clock;
+  if (shadow.register_flights != 0) step.check_flights();
+  if (static_cast<Space>(r.space) != Space::kNone) {
+    step.memory();
+  } else if (r.wait_vm >= 0 || r.wait_lgkm >= 0) {
+    step.wait();
+  } else if (r.flags & (kCheckBarrier | kCheckEnd)) {
+    shadow.at_barrier = r.flags & kCheckBarrier;
+    shadow.barriers += shadow.at_barrier;
+    shadow.arrived = shadow.done;
+    // What an ended wave left outstanding completes by itself.
+    if (r.flags & kCheckEnd) shadow.arrived = {~0u, ~0u};
+  } else {
+    step.values();
+  }
+}
+
+Report CheckedStep::report(Finding kind) const {
+  Report r{};
+  r.kind = kind;
+  r.pc = pc_;
+  r.producer = kProducedByLaunch;
+  r.workgroup = sanitizer_.workgroup_;
+  r.wave = static_cast<u16>(number_);
+  r.lane = -1;
+  r.reg = r.origin = kAbsent;
+  r.other_workgroup = ~0u;
+  r.other_wave = 0xffff;
+  r.count = 1;
+  return r;
+}
+
+void CheckedStep::check_hazards() {
+  for (u32 h = item_.first_hazard; h < u32{item_.first_hazard} + item_.hazards; ++h) {
+    const HazardPair& pair = sanitizer_.hazards_[h];
+    const u64 issued = shadow_.issued[pair.producer];
+    if (issued == 0 || shadow_.clock - issued >= pair.needed) continue;
+    Report r = report(Finding::kHazard);
+    r.producer = static_cast<i32>(pair.producer);
+    r.needed = pair.needed;
+    r.found = static_cast<u16>(shadow_.clock - issued);
+    sanitizer_.findings_.add(r);
+  }
+}
+
+// Behind a barrier that all waves have reached, each may rely on what the others had waited for.
+void CheckedStep::pass_barrier() {
+  shadow_.at_barrier = false;
+  if (shadow_.barriers <= sanitizer_.barriers_) return;
+  sanitizer_.barriers_ = shadow_.barriers;
+  for (WaveShadow& w : sanitizer_.waves_) w.visible = w.arrived;
+}
+
+void CheckedStep::check_flights() {
+  for (const CheckOperand& o : record_.operands) {
+    if (o.flags & kOperandRead) check_registers(o, false);
+    if (o.flags & kOperandWrite) check_registers(o, true);
+  }
+}
+
+void CheckedStep::check_registers(const CheckOperand& o, bool writes) {
+  const bool vector = is_vector(o);
+  if (!vector && !is_scalar(o)) return;
+  const u16 first = vector ? row_of(o) : o.reg;
+  const u8* flights = vector ? &shadow_.row_flights[first] : &shadow_.scalar_flights[first];
+  u32 any = 0;
+  for (u32 i = 0; i < o.words; ++i) any |= flights[i];
+  if (any == 0) return;
+  // Two loads of one kind that returns in order write their common destination in order.
+  const bool ordered = !(record_.flags & kCheckUnordered);
+  for (const auto* queue : {&shadow_.vm, &shadow_.lgkm}) {
+    for (const Flight& f : *queue) {
+      if (f.reg == kAbsent || f.vector != vector || f.reg >= first + o.words ||
+          first >= f.reg + f.words) {
+        continue;
+      }
+      if (vector && (f.lanes & active_) == 0) continue;
+      if (writes && ordered && f.ordered && (f.vm ? record_.vmcnt : record_.lgkmcnt) != 0) continue;
+      Report r = report(Finding::kUseBeforeWait);
+      r.producer = static_cast<i32>(f.pc);
+      r.reg = static_cast<u16>(o.reg + (std::max(first, f.reg) - first));
+      r.lane = static_cast<std::int16_t>(
+          vector ? std::countr_zero(f.lanes & active_) : -1);
+      r.write = writes;
+      sanitizer_.findings_.add(r);
+    }
+  }
+}
+
+void CheckedStep::retire(const Flight& f) {
+  if (f.lds_op != 0) {
+    u32& done = f.vm ? shadow_.done.dma : shadow_.done.lds;
+    done = std::max(done, f.lds_op);
+  }
+  if (f.reg == kAbsent) return;
+  for (u32 i = 0; i < f.words; ++i) {
+    --(f.vector ? shadow_.row_flights[f.reg + i] : shadow_.scalar_flights[f.reg + i]);
+  }
+  --shadow_.register_flights;
+}
+
+void CheckedStep::issue(bool vm, Flight f) {
+  f.vm = vm;
+  if (f.reg != kAbsent) {
+    for (u32 i = 0; i < f.words; ++i) {
+      ++(f.vector ? shadow_.row_flights[f.reg + i] : shadow_.scalar_flights[f.reg + i]);
+    }
+    ++shadow_.register_flights;
+  }
+  auto& queue = vm ? shadow_.vm : shadow_.lgkm;
+  queue.push_back(f);
+  if (!f.ordered) return;
+  // The counter cannot exceed its maximum: an older operation has completed.
+  const auto limit = static_cast<std::ptrdiff_t>(vm ? kVmLimit : kLgkmLimit);
+  const auto ordered = std::count_if(queue.begin(), queue.end(),
+                                     [](const Flight& other) { return other.ordered; });
+  if (ordered > limit) {
+    const auto oldest = std::find_if(queue.begin(), queue.end(),
+                                     [](const Flight& other) { return other.ordered; });
+    retire(*oldest);
+    queue.erase(oldest);
+  }
+}
+
+// An operation of an in-order kind is done once its counter is at most the number of younger ones
+// of its kind; anything else only at zero (CDNA3 ISA, "S_WAITCNT"; asmevo/isa/waits.py).
+void CheckedStep::wait() {
+  const auto apply = [&](std::deque<Flight>& queue, int bound) {
+    if (bound < 0 || queue.empty()) return;
+    if (bound == 0) {
+      for (const Flight& f : queue) retire(f);
+      queue.clear();
+      return;
+    }
+    auto younger = static_cast<int>(std::count_if(
+        queue.begin(), queue.end(), [](const Flight& f) { return f.ordered; }));
+    for (auto at = queue.begin(); at != queue.end() && younger > bound;) {
+      if (!at->ordered) {
+        ++at;
+        continue;
+      }
+      --younger;
+      retire(*at);
+      at = queue.erase(at);
+    }
+  };
+  apply(shadow_.vm, record_.wait_vm);
+  apply(shadow_.lgkm, record_.wait_lgkm);
+}
+
+}  // namespace asmevo

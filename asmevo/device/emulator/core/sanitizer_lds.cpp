@@ -1,0 +1,214 @@
+// LDS under the sanitizer. Waves of a workgroup are ordered by barriers alone, and a barrier orders
+// only what its waves have waited for: ds operations by lgkmcnt, loads to LDS by vmcnt.
+#include <algorithm>
+
+#include "sanitizer_step.hpp"
+
+namespace asmevo {
+
+u32 CheckedStep::new_lds_op() {
+  lds_op_ = static_cast<u32>(shadow_.lds_ops.size());
+  shadow_.lds_ops.push_back({pc_, sanitizer_.barriers_});
+  return lds_op_;
+}
+
+// Whether this wave may rely on operation `op` of another.
+bool CheckedStep::visible(std::size_t wave, u32 op, bool dma) const {
+  const WaveShadow& other = sanitizer_.waves_[wave];
+  return op <= (dma ? other.visible.dma : other.visible.lds);
+}
+
+void CheckedStep::race(std::size_t word, std::size_t other, u32 op, std::size_t lane, bool write,
+                       bool other_write) {
+  const LdsOp& producer = sanitizer_.waves_[other].lds_ops[op];
+  // Behind a barrier it was only the wait in front of that barrier that was missing.
+  const bool barrier = producer.barriers < sanitizer_.barriers_;
+  Report r = report(barrier ? Finding::kUseBeforeWait : Finding::kLdsRace);
+  r.producer = static_cast<i32>(producer.pc);
+  r.lane = static_cast<std::int16_t>(lane);
+  r.address = 4 * word;
+  r.size = 4;
+  r.other_wave = static_cast<u16>(other);
+  r.write = write;
+  r.other_write = other_write;
+  sanitizer_.findings_.add(r);
+}
+
+u32 CheckedStep::lds_undefined(u64 at, u32 bytes, Origin& origin) const {
+  const ShadowLds& lds = sanitizer_.lds_;
+  const std::size_t word = at / 4;
+  u64 undefined = word < lds.words ? lds.undefined[word] : 0;
+  if (at % 4 + bytes > 4 && word + 1 < lds.words) undefined |= u64{lds.undefined[word + 1]} << 32;
+  const u64 mask = bytes >= 4 ? 0xffffffffu : (u64{1} << (8 * bytes)) - 1;
+  const u64 found = (undefined >> (8 * (at % 4))) & mask;
+  if (found != 0) {
+    const Origin& from = lds.origin[word];
+    // Nobody has written it: this instruction is the first to see it.
+    origin = from.kind == Origin::Kind::kLaunch && from.reg == kAbsent
+                 ? Origin{Origin::Kind::kLds, kAbsent, pc_} : from;
+  }
+  return static_cast<u32>(found);
+}
+
+void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op) {
+  ShadowLds& lds = sanitizer_.lds_;
+  for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
+    if (word >= lds.words) return;
+    const ShadowLds::Write& last = lds.last_write[word];
+    if (last.op != 0) {
+      if (last.wave != number_) {
+        const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
+        const u32 mask = ((1u << (end - first)) - 1) << (first - 4 * word);
+        if ((last.bytes & mask) && !visible(last.wave, last.op, last.dma)) {
+          race(word, last.wave, last.op, lane, false, true);
+        }
+      } else if (last.dma && last.op > shadow_.done.dma) {
+        race(word, number_, last.op, lane, false, true);
+      }
+    }
+    lds.read_by(number_, word) = op;
+  }
+}
+
+void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic) {
+  ShadowLds& lds = sanitizer_.lds_;
+  for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
+    if (word >= lds.words) return;
+    const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
+    const auto mask = static_cast<u8>(((1u << (end - first)) - 1) << (first - 4 * word));
+    ShadowLds::Write& last = lds.last_write[word];
+    const bool overlaps = last.op != 0 && (last.bytes & mask) != 0;
+    if (overlaps && last.wave != number_ && !(atomic && last.atomic) &&
+        !visible(last.wave, last.op, last.dma)) {
+      race(word, last.wave, last.op, lane, true, true);
+    }
+    if (overlaps && last.wave == number_ && last.dma && !dma && last.op > shadow_.done.dma) {
+      Report r = report(Finding::kLdsOrder);
+      r.producer = static_cast<i32>(shadow_.lds_ops[last.op].pc);
+      r.lane = static_cast<std::int16_t>(lane);
+      r.address = 4 * word;
+      r.size = 4;
+      r.write = r.other_write = true;
+      sanitizer_.findings_.add(r);
+    }
+    if (!atomic) {
+      for (std::size_t wave = 0; wave < sanitizer_.waves_.size(); ++wave) {
+        const u32 read = lds.read_by(wave, word);
+        if (read == 0) continue;
+        // The wave's own reads come first, unless the write is a load that does not wait for them.
+        const bool safe = wave == number_ ? !dma || read <= shadow_.done.lds
+                                          : visible(wave, read, false);
+        if (!safe && !(overlaps && last.wave == wave && last.op == read)) {
+          race(word, wave, read, lane, true, false);
+        }
+      }
+    }
+    const u8 kept = last.wave == number_ && last.op == op ? last.bytes : u8{0};
+    last = {op, static_cast<u8>(number_), static_cast<u8>(kept | mask), dma, atomic};
+  }
+}
+
+void CheckedStep::lds_access() {
+  const CheckOperand &address = operand(kAddress), &dst = operand(kDst);
+  const u32* base = wave_.v + row_of(address) * kLanes;
+  const u32 op = new_lds_op();
+  const u32 bytes = record_.bytes, words = (bytes + 3) / 4;
+  const bool reads = record_.flags & (kCheckLoad | kCheckAtomic);
+  const bool atomic = record_.flags & kCheckAtomic, writes = record_.flags & (kCheckStore | kCheckAtomic);
+  ShadowLds& lds = sanitizer_.lds_;
+  if (!atomic) write_defined(dst, active_);
+  bool dirty = false;
+  Origin origin;
+  for (u32 part = 0; part < record_.parts; ++part) {
+    const u64 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
+    const CheckOperand& data = operand(kData + part);
+    const bool dirty_data = writes && is_dirty(data);
+    for (u64 m = active_; m != 0; m &= m - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(m));
+      const u64 at = base[lane] + offset;
+      if (at + bytes > lds.limit) {
+        out_of_bounds(Finding::kLdsOutOfBounds, at, bytes, static_cast<int>(lane), writes);
+        if (at + bytes > 4 * lds.words) continue;
+      }
+      if (reads) {
+        for (u32 i = 0; i < words && is_vector(dst); ++i) {
+          const u32 size = std::min(bytes - 4 * i, 4u);
+          u32 undefined = lds_undefined(at + 4 * i, size, origin);
+          if (undefined == 0) continue;
+          dirty = true;
+          if (record_.flags & kCheckExtend) undefined = kAllBits;
+          if (size < 4 && record_.field == 0xffff0000u) undefined <<= 16;
+          write_lane(dst, part * words + i, lane, undefined);
+        }
+        if (!atomic) lds_read(at, bytes, lane, op);
+      }
+      if (!writes) continue;
+      lds_write(at, bytes, lane, op, false, atomic);
+      for (u32 i = 0; i < words; ++i) {
+        const u32 size = std::min(bytes - 4 * i, 4u);
+        u32 undefined = 0;
+        if (dirty_data && is_vector(data)) {
+          undefined = undefined_bits(static_cast<u16>(row_of(data) + i), lane);
+        }
+        undefined >>= record_.shift;
+        for (u64 byte = at + 4 * i; byte < at + 4 * i + size; ++byte, undefined >>= 8) {
+          const u32 field = 0xffu << (8 * (byte % 4));
+          u32& bits = lds.undefined[byte / 4];
+          const u32 now = (undefined << (8 * (byte % 4))) & field;
+          // What an atomic adds to has to be defined too.
+          bits = atomic ? bits | now : (bits & ~field) | now;
+          if (now != 0) lds.origin[byte / 4] = origin_of(data);
+        }
+      }
+    }
+  }
+  if (dirty) {
+    finish_rows(dst, origin);
+  } else if (atomic) {
+    write_defined(dst, active_);
+  }
+}
+
+// One dword a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; lanes
+// outside the buffer's bounds bring zeros.
+void CheckedStep::load_to_lds() {
+  const u32 op = new_lds_op();
+  ShadowLds& lds = sanitizer_.lds_;
+  const u64 base = (wave_.s[kM0] & 0xffffu) + static_cast<u32>(record_.offset0);
+  for (u64 m = active_; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(m));
+    const u64 at = base + 4 * lane;
+    if (at + 4 > lds.limit) {
+      out_of_bounds(Finding::kLdsOutOfBounds, at, 4, static_cast<int>(lane), true);
+      if (at + 4 > 4 * lds.words) continue;
+    }
+    lds_write(at, 4, lane, op, true, false);
+    lds.undefined[at / 4] = 0;
+  }
+}
+
+void CheckedStep::lane_exchange() {
+  const CheckOperand &dst = operand(kDst), &data = operand(kData);
+  if (!is_dirty(data)) return write_defined(dst, active_);
+  const Origin origin = origin_of(data);
+  const u16 row = row_of(data);
+  const u32* address = wave_.v + row_of(operand(kAddress)) * kLanes;
+  u32 sent[kLanes] = {};
+  const bool forward = record_.flags & kCheckForward;
+  for (u64 m = active_; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(m));
+    const std::size_t other = ((address[lane] + static_cast<u32>(record_.offset0)) / 4) & 63;
+    if (forward) {
+      sent[other] = undefined_bits(row, lane);
+    } else if ((active_ >> other) & 1) {
+      sent[lane] = undefined_bits(row, other);
+    }
+  }
+  for (u64 m = active_; m != 0; m &= m - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(m));
+    write_lane(dst, 0, lane, sent[lane]);
+  }
+  finish_rows(dst, origin);
+}
+
+}  // namespace asmevo
