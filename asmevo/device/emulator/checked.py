@@ -33,7 +33,9 @@ from asmevo.isa.registers import (
     VCC_LO,
     VCC_MASK,
     VGPR0,
+    mask,
 )
+from asmevo.isa.violation import Violation
 
 _HEADER = struct.Struct("<BBHbbBBIiiBBBBBBBx")
 _OPERAND = struct.Struct("<HBBHxxII")
@@ -192,13 +194,22 @@ def check_records(program: Program) -> npt.NDArray[np.uint8]:
     return np.frombuffer(bytearray(data), dtype=np.uint8)
 
 
-def hazard_pairs(program: Program) -> list[tuple[int, int, int]]:
-    """(producer, consumer, wait states needed) of everything that some path breaks.
+def hazard_pairs(program: Program) -> tuple[Violation, ...]:
+    """Wait states that some path lacks.
 
     No executed path can break a rule that no path breaks, so the tables of `asmevo.isa` stay the
-    only ones, and the core only measures the distances of these pairs.
+    only ones, and the core only measures the distances of these pairs. Of a DPP operation's
+    sources only the permuted one counts here: the rule's text and LLVM name all of them, but the
+    others are read as in any VALU operation, and AITER's int8 GEMMs overwrite them right before,
+    128 times in each epilogue.
     """
-    return [(v.producer, v.consumer, v.needed) for v in hazards(program)]
+    return tuple(v for v in hazards(program) if v.kind != "valu-dpp" or (
+        v.registers & _permuted(program.instructions[v.consumer])))
+
+
+def _permuted(i: Instruction) -> int:
+    source = i.operands[1]
+    return mask(source.first, source.count) if source.count else 0
 
 
 @lru_cache(maxsize=1 << 16)

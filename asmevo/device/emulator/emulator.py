@@ -26,6 +26,7 @@ from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_units
 from asmevo.dispatch.dispatch import Dispatch, Region, Role
 from asmevo.isa.program import Program
+from asmevo.isa.violation import Violation
 from asmevo.profile.profile import Profile
 
 _TARGET = "gfx942"
@@ -115,6 +116,14 @@ class EmulatedKernel:
         return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
                          seconds)
 
+    @cached_property
+    def _check_records(self) -> Bytes:
+        return checked.check_records(self.program)
+
+    @cached_property
+    def _hazards(self) -> tuple[Violation, ...]:
+        return checked.hazard_pairs(self.program)
+
     def sanitize(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
                  limit: int | None = None) -> SanitizerResult:
         """Launch once with shadow state and report what a GPU hides; see docs/sanitizer.md.
@@ -125,8 +134,8 @@ class EmulatedKernel:
         kernarg = launch.kernarg_segment(dispatch, state)
         address = launch.kernarg_address(dispatch.regions, len(kernarg))
         sanitizer = core.Sanitizer(
-            self._core, checked.check_records(self.program),
-            hazards=checked.hazard_pairs(self.program),
+            self._core, self._check_records,
+            hazards=[(v.producer, v.consumer, v.needed) for v in self._hazards],
             regions=[*((r.base, len(r.data) + 2 * r.guard, r.address, len(r.data), r.role.written,
                         r.role is Role.OUTPUT, True) for r in dispatch.regions),
                      # Compilers widen the load of a kernarg's tail: undefined there, but no fault.
@@ -137,7 +146,7 @@ class EmulatedKernel:
             execution = self._execute(dispatch, state, order, None, limit, sanitizer)
         except DeviceFault as caught:
             fault = caught
-        return result_of(self.program, dispatch, sanitizer, fault,
+        return result_of(self.program, dispatch, sanitizer, self._hazards, fault,
                          tuple(b.tobytes() for b in execution.buffers), execution.instructions)
 
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,

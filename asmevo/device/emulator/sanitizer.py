@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -12,6 +14,7 @@ from asmevo.device.device import DeviceFault
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.isa import registers
 from asmevo.isa.program import Program
+from asmevo.isa.violation import Violation
 
 _NO_WAVE = 0xFFFF
 _NO_WORKGROUP = 0xFFFF_FFFF
@@ -93,6 +96,20 @@ class SanitizerResult:
         """The reports that are no mere information."""
         return tuple(r for r in self.reports if not r.kind.is_information)
 
+    def summary(self) -> tuple[str, ...]:
+        """One line for each kind and pair of operations: how many reports, and the first."""
+        def pair(r: Report) -> tuple[str, str, str]:
+            return r.kind, r.text.split()[0], r.producer_text.partition(" ")[0]
+
+        counts = Counter(pair(r) for r in self.reports)
+        first: dict[tuple[str, str, str], Report] = {}
+        for report in self.reports:
+            first.setdefault(pair(report), report)
+        return tuple(
+            str(first[key]) if count == 1 else
+            f"{count} pairs of '{key[1]}' after '{key[2] or 'launch'}', first {first[key]}"
+            for key, count in counts.items())
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-compatible form, without the memory."""
         return {"reports": [r.to_dict() for r in self.reports], "dropped": self.dropped,
@@ -101,15 +118,20 @@ class SanitizerResult:
 
 
 def result_of(program: Program, dispatch: Dispatch, sanitizer: core.Sanitizer,
-              fault: DeviceFault | None, regions: tuple[bytes, ...],
+              hazards: Sequence[Violation], fault: DeviceFault | None, regions: tuple[bytes, ...],
               instructions: int) -> SanitizerResult:
-    """The core's findings as reports, in program order."""
+    """The core's findings as reports, in program order; ``hazards`` are those it looked for."""
+    rules: dict[tuple[int, int], str] = {}
+    for hazard in hazards:
+        pair = (hazard.producer, hazard.consumer)
+        rules[pair] = f"{rules[pair]}, {hazard.kind}" if pair in rules else hazard.kind
     found = sorted(sanitizer.reports, key=lambda r: (r.pc, r.kind, r.producer))
-    reports = tuple(_report(program, dispatch, r) for r in found)
+    reports = tuple(_report(program, dispatch, rules, r) for r in found)
     return SanitizerResult(reports, regions, instructions, sanitizer.dropped, fault)
 
 
-def _report(program: Program, dispatch: Dispatch, r: core.Report) -> Report:
+def _report(program: Program, dispatch: Dispatch, rules: Mapping[tuple[int, int], str],
+            r: core.Report) -> Report:
     launch = r.producer < 0
     kind = Kind(r.kind)
     addressed = r.size > 0
@@ -118,7 +140,8 @@ def _report(program: Program, dispatch: Dispatch, r: core.Report) -> Report:
         producer_pc=None if launch else program.offsets[r.producer],
         producer_text="" if launch else program.instructions[r.producer].text,
         workgroup=r.workgroup, wave=r.wave, lane=r.lane,
-        detail=_detail(kind, dispatch, r),
+        detail=(f"{rules[r.producer, r.pc]} needs {r.needed} wait states, found {r.found}"
+                if kind is Kind.HAZARD else _detail(kind, dispatch, r)),
         register="" if r.register == core.ABSENT else registers.name(r.register),
         address=r.address if addressed else None, count=r.count)
 
@@ -141,8 +164,6 @@ def _detail(kind: Kind, dispatch: Dispatch, r: core.Report) -> str:
             return (f"{does} LDS address {r.address:#x}, which {_wave(r)} {did} without waiting "
                     "for it before the barrier" if r.other_wave != r.wave else
                     f"{does} LDS address {r.address:#x}, whose load or read is outstanding")
-        case Kind.HAZARD:
-            return f"needs {r.needed} wait states, found {r.found}"
         case Kind.OUT_OF_BOUNDS | Kind.STORE_TO_INPUT:
             return f"{does} {r.size} bytes at {r.address:#x}, {_place(dispatch, r.address)}"
         case Kind.LDS_OUT_OF_BOUNDS:
