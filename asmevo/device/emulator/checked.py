@@ -279,6 +279,9 @@ def _arithmetic(check: _Check, i: Instruction) -> None:
     complemented = _COMPLEMENTED.get(i.op)
     if complemented is not None:
         check.operands[_SOURCE + complemented].flags |= _INVERT
+    if check.flow in ("packed", "packed_move"):
+        check.op_sel = _selects(i, "op_sel", 0)
+        check.op_sel_hi = _selects(i, "op_sel_hi", 7)
     _source_bits(check, i)
     vector = i.unit is not Unit.SALU
     for position, operand in zip((_DST, _SECOND_DST), destinations, strict=False):
@@ -289,6 +292,13 @@ def _arithmetic(check: _Check, i: Instruction) -> None:
     _implied(check, i, vector)
     if i.unit is Unit.MFMA:
         _matrix(check, i)
+
+
+def _selects(i: Instruction, name: str, default: int) -> int:
+    bits = i.modifier(name)
+    if not isinstance(bits, tuple):
+        return default
+    return sum((bit & 1) << number for number, bit in enumerate(bits))
 
 
 def _accumulates(i: Instruction) -> bool:

@@ -125,7 +125,7 @@ def result_of(program: Program, dispatch: Dispatch, sanitizer: core.Sanitizer,
     for hazard in hazards:
         pair = (hazard.producer, hazard.consumer)
         rules[pair] = f"{rules[pair]}, {hazard.kind}" if pair in rules else hazard.kind
-    found = sorted(sanitizer.reports, key=lambda r: (r.pc, r.kind, r.producer))
+    found = sorted(sanitizer.reports, key=lambda r: r.pc)
     reports = tuple(_report(program, dispatch, rules, r) for r in found)
     return SanitizerResult(reports, regions, instructions, sanitizer.dropped, fault)
 

@@ -21,9 +21,9 @@ bool CheckedStep::visible(std::size_t wave, u32 op, bool dma) const {
 void CheckedStep::race(std::size_t word, std::size_t other, u32 op, std::size_t lane, bool write,
                        bool other_write) {
   const LdsOp& producer = sanitizer_.waves_[other].lds_ops[op];
-  // Behind a barrier it was only the wait in front of that barrier that was missing.
-  const bool barrier = producer.barriers < sanitizer_.barriers_;
-  Report r = report(barrier ? Finding::kUseBeforeWait : Finding::kLdsRace);
+  // Behind a barrier, and within a wave, only a wait is missing.
+  const bool wait = other == number_ || producer.barriers < sanitizer_.barriers_;
+  Report r = report(wait ? Finding::kUseBeforeWait : Finding::kLdsRace);
   r.producer = static_cast<i32>(producer.pc);
   r.lane = static_cast<std::int16_t>(lane);
   r.address = 4 * word;

@@ -60,8 +60,14 @@ void CheckedStep::global_lanes(Access& a) const {
 }
 
 void CheckedStep::memory() {
+  bool undefined = false;
   for (const CheckOperand& o : record_.operands) {
-    if (o.flags & kOperandUse) use(o, active_);
+    if (o.flags & kOperandUse) undefined |= use(o, active_);
+  }
+  // What an undefined address happens to be is worth no report.
+  if (undefined) {
+    write_defined(operand(kDst), active_);
+    return issue_flights();
   }
   switch (static_cast<Space>(record_.space)) {
     case Space::kScalar: scalar_access(); break;
@@ -192,7 +198,7 @@ void CheckedStep::global_words(const Access& a, ShadowMemory::Region& region, st
     }
     if (write) {
       const u32 kept = word.writer == me ? written : 0;
-      word.writer = me;
+      word.writer = atomic && foreign && was_atomic ? kSeveralWorkgroups : me;
       word.write_pc = pc_ | ((kept | bytes) << 24) | (atomic ? MemoryWord::kAtomic : 0);
     }
   }

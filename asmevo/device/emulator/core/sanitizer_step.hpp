@@ -56,8 +56,8 @@ class CheckedStep {
 
   Report report(Finding kind) const;
   void report_undefined(const CheckOperand& o, const Origin& origin, int lane);
-  // Report the undefined bits of a source that some lane of `lanes` looks at.
-  void use(const CheckOperand& o, u64 lanes);
+  // Report the undefined bits of a source that some lane of `lanes` looks at; whether there were any.
+  bool use(const CheckOperand& o, u64 lanes);
 
   void write_defined(const CheckOperand& o, u64 lanes);
   void write_lane(const CheckOperand& o, std::size_t word, std::size_t lane, u32 undefined);

@@ -107,16 +107,16 @@ void CheckedStep::report_undefined(const CheckOperand& o, const Origin& origin, 
   sanitizer_.findings_.add(r);
 }
 
-void CheckedStep::use(const CheckOperand& o, u64 lanes) {
-  if (!is_dirty(o)) return;
+bool CheckedStep::use(const CheckOperand& o, u64 lanes) {
+  if (!is_dirty(o)) return false;
   if (!is_vector(o)) {
     u64 undefined = scalar_bits(o).undefined;
     if (o.flags & kOperandLaneMask) undefined &= lanes;
-    if (undefined == 0) return;
+    if (undefined == 0) return false;
     report_undefined(o, origin_of(o), -1);
     // Once is enough: what follows would only repeat it.
     for (u32 i = 0; i < o.words; ++i) shadow_.scalar[o.reg + i] = 0;
-    return;
+    return true;
   }
   for (u64 m = lanes; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(m));
@@ -126,9 +126,10 @@ void CheckedStep::use(const CheckOperand& o, u64 lanes) {
       CheckOperand at = o;
       at.reg = static_cast<u16>(o.reg + i);
       report_undefined(at, shadow_.row_origin[row], static_cast<int>(lane));
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 // Lanes of the destination that an instruction writes; DPP as in run_dpp.
