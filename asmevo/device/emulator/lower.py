@@ -230,7 +230,8 @@ _SHAPES: dict[str, Callable[[Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "vector": _vector,
     "compare": _compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
     "scalar_load": memory_shapes.scalar_load, "buffer": memory_shapes.buffer,
-    "global": memory_shapes.global_segment, "lds": memory_shapes.lds,
+    "global": memory_shapes.global_segment, "flat": memory_shapes.flat,
+    "scratch": memory_shapes.scratch, "lds": memory_shapes.lds, "cache": memory_shapes.cache,
 }
 
 

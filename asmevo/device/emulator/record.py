@@ -15,6 +15,12 @@ _LAYOUT = struct.Struct(
     "<" + "".join(_CODES[size, signed] for _, _, size, signed in core.RECORD_FIELDS) + "x")
 _FLAGS = dict(core.FLAGS)
 _TRAITS = dict(core.TRAITS)
+# Source operands that name the flat apertures; each is 4 GiB.
+_APERTURES = {
+    f"src_{name}_{end}": base | offset
+    for name, base in (("shared", core.SHARED_APERTURE), ("private", core.PRIVATE_APERTURE))
+    for end, offset in (("base", 0), ("limit", 0xFFFFFFFF))
+}
 
 
 class NotModelledError(Exception):
@@ -68,6 +74,15 @@ class Record:
             self.values[f"src{slot}"] = core.CONSTANT
             self.values[f"literal_lo{slot}"] = operand.value
             self.values[f"literal_hi{slot}"] = _high_half(operand, words)
+        elif operand.text in _APERTURES:
+            # As a 32-bit source the value is wrong on hardware (LLVM, getSegmentAperture).
+            if words != 2:
+                raise NotModelledError(f"operand '{operand.text}' of {words} dwords is not "
+                                       "modelled")
+            value = _APERTURES[operand.text]
+            self.values[f"src{slot}"] = core.CONSTANT
+            self.values[f"literal_lo{slot}"] = value & 0xFFFFFFFF
+            self.values[f"literal_hi{slot}"] = value >> 32
         else:
             raise NotModelledError(f"operand '{operand.text}' is not modelled")
         for name, given in (("neg", operand.neg), ("abs", operand.abs)):

@@ -15,6 +15,9 @@ RECORD_SIZE: Final[int]
 # Register numbers of a record that stand for its literal and for no operand.
 CONSTANT: Final[int]
 ABSENT: Final[int]
+# Flat addresses of offset 0 in LDS and in a work-item's private segment.
+SHARED_APERTURE: Final[int]
+PRIVATE_APERTURE: Final[int]
 # Names and bit values.
 FLAGS: Final[tuple[tuple[str, int], ...]]
 TRAITS: Final[tuple[tuple[str, int], ...]]
@@ -62,7 +65,7 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            grid: tuple[int, int, int], workgroup: tuple[int, int, int],
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
-           trace: Trace | None = None) -> int:
+           trace: Trace | None = None, private_bytes: int = 0) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.

@@ -79,6 +79,9 @@ class Runner {
       // std::allocator honours the alignment of the row type.
       registers_.emplace_back(program.rows());
       waves_.back()->v = registers_.back().front().lane;
+      waves_.back()->private_words = (launch.private_bytes + 3) / 4;
+      private_segments_.emplace_back(waves_.back()->private_words * kLanes);
+      waves_.back()->private_segment = private_segments_.back().data();
     }
     group_.words.resize((launch.lds_bytes + 3) / 4);
   }
@@ -133,6 +136,7 @@ class Runner {
       fill_poison(w.v, program_.reachable_vgprs() * kLanes, seed);
       fill_poison(w.v + agpr_row * kLanes, program_.reachable_agprs() * kLanes,
                   seed + static_cast<u32>(agpr_row * kLanes));
+      fill_poison(w.private_segment, w.private_words * kLanes, mix(seed ^ 0x5c7a7c4u));
       fill_poison(w.s, kScalarFile, mix(~seed));
       w.scc = w.s[0] & 1;
       std::copy(launch_.user_sgprs.begin(), launch_.user_sgprs.end(), w.s);
@@ -148,6 +152,9 @@ class Runner {
       w.gpr_index_enabled = false;
       w.vskip = false;
       w.lds_loads = 0;
+      w.flat_accesses = 0;
+      w.flat_arrived.clear();
+      w.turns_clock = w.timer_reads = 0;
       w.write_mask = kAllLanes;
       w.vgprs = program_.vgprs();
       w.fp = program_.fp();
@@ -182,6 +189,7 @@ class Runner {
       const u64 limit = std::min(budget_, turn);
       const u64 used = w.trace != nullptr ? execute<true>(w, limit) : execute<false>(w, limit);
       budget_ -= used;
+      w.end_turn(used);
       since_poll_ += used;
       if (since_poll_ >= kSlice) {
         since_poll_ = 0;
@@ -234,6 +242,7 @@ class Runner {
   Workgroup group_;
   std::vector<std::unique_ptr<Wave>> waves_;
   std::vector<std::vector<Row>> registers_;
+  std::vector<std::vector<u32>> private_segments_;
   std::vector<WaveTrace> traces_;
 };
 
@@ -251,6 +260,10 @@ void check(const Launch& launch, std::span<const u32> order) {
   }
   if (items > 1024) throw std::invalid_argument("a workgroup has at most 1024 work-items");
   if (launch.lds_bytes > 65536) throw std::invalid_argument("a workgroup has at most 64 KiB of LDS");
+  // COMPUTE_TMPRING_SIZE.WAVESIZE of gfx9 holds up to 8 MiB a wave.
+  if (launch.private_bytes > 131072) {
+    throw std::invalid_argument("a work-item has at most 128 KiB of scratch");
+  }
   if (launch.user_sgprs.size() > 102) throw std::invalid_argument("more than 102 user SGPRs");
   if (launch.work_item_dimensions < 1 || launch.work_item_dimensions > 3) {
     throw std::invalid_argument("v0 holds 1 to 3 work-item dimensions");

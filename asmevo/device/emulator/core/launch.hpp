@@ -18,6 +18,7 @@ struct Launch {
   std::array<int, 3> group_id_sgprs;  // register that holds the workgroup id x, y, z, or -1
   u32 work_item_dimensions;       // how many of x, y, z are in v0 (1 to 3)
   u32 lds_bytes;
+  u32 private_bytes;              // scratch of a work-item
   u64 poison;                     // seed of every undefined register and LDS word
   u64 instruction_budget;
 };

@@ -10,6 +10,7 @@
 #include <cpuid.h>
 #endif
 
+#include "address_space.hpp"
 #include "launch.hpp"
 
 namespace nb = nanobind;
@@ -49,6 +50,9 @@ const char* shape_name(Shape shape) {
     case Shape::kBuffer: return "buffer";
     case Shape::kGlobal: return "global";
     case Shape::kLds: return "lds";
+    case Shape::kFlat: return "flat";
+    case Shape::kScratch: return "scratch";
+    case Shape::kCache: return "cache";
   }
   return "";
 }
@@ -112,9 +116,9 @@ FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
-           u64 instruction_budget, Trace* trace) {
+           u64 instruction_budget, Trace* trace, u32 private_bytes) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, poison, instruction_budget};
+                          lds_bytes, private_bytes, poison, instruction_budget};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -169,6 +173,8 @@ NB_MODULE(asmevo_core, m) {
   m.attr("RECORD_SIZE") = sizeof(Record);
   m.attr("CONSTANT") = kConstant;
   m.attr("ABSENT") = kAbsent;
+  m.attr("SHARED_APERTURE") = kSharedAperture;
+  m.attr("PRIVATE_APERTURE") = kPrivateAperture;
   m.attr("FLAGS") = nb::make_tuple(
       nb::make_tuple("clamp", int{kFlagClamp}), nb::make_tuple("dpp", int{kFlagDpp}),
       nb::make_tuple("bound_ctrl", int{kFlagBoundCtrl}), nb::make_tuple("offen", int{kFlagOffen}),
@@ -180,7 +186,7 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("accumulate", int{kAccumulate}), nb::make_tuple("packed", int{kPacked}),
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
       nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
-      nb::make_tuple("op_sel", int{kOpSel}));
+      nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("returns_half", int{kReturnsHalf}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
@@ -235,7 +241,8 @@ NB_MODULE(asmevo_core, m) {
   m.def("launch", &launch, nb::arg("program"), nb::arg("memory"), nb::arg("order"), nb::kw_only(),
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
-        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr);
+        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr,
+        nb::arg("private_bytes") = 0);
   bind_timing(m);
 }
 
