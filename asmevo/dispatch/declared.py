@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,25 +86,21 @@ class DeclaredOracle:
         name = f"{shape or 'only'}-{family}"
         rng = np.random.default_rng([self.seed, *name.encode(), int(held_out)])
         kernarg = bytearray(kernarg_size)
+        scalars = {scalar.name: _scalar_value(scalar, names, turn) for scalar in kernel.scalars}
+        for scalar in kernel.scalars:
+            struct.pack_into(SCALAR_FORMATS[scalar.type], kernarg, scalar.offset,
+                             scalars[scalar.name])
+        known = {**scalars, **names}
         regions: list[Region] = []
         pointers: list[Pointer] = []
         address = _FIRST_ADDRESS
-        for index, buffer in enumerate(kernel.buffers):
-            count = _element_count(buffer, names)
-            data = (
-                bytes(count * buffer.element.size)
-                if buffer.role is Role.OUTPUT
-                else generate(buffer.element, count, rng, family=family, scale=buffer.scale)
-            )
+        for index, (buffer, data) in enumerate(_contents(kernel, known, names, family, rng)):
             regions.append(
                 Region(buffer.name, address, data, buffer.role, buffer.element, self.guard)
             )
             pointers.append(Pointer(buffer.offset, index))
             struct.pack_into("<Q", kernarg, buffer.offset, address)
             address += _rounded_up(len(data) + 2 * self.guard) + _ADDRESS_STEP
-        for scalar in kernel.scalars:
-            value = _scalar_value(scalar, names, turn)
-            struct.pack_into(SCALAR_FORMATS[scalar.type], kernarg, scalar.offset, value)
         launch = kernel.launch
         grid = tuple(evaluate(g, names) for g in launch.grid)
         if min(grid) < 1:
@@ -114,7 +110,36 @@ class DeclaredOracle:
             name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
             workgroup=(x, y, z), regions=tuple(regions), pointers=tuple(pointers),
             dynamic_lds=evaluate(launch.dynamic_lds, names), held_out=held_out,
+            names=known,
         )
+
+
+def _contents(
+    kernel: Kernel, known: Mapping[str, int | float], names: Mapping[str, int], family: str,
+    rng: np.random.Generator,
+) -> Iterator[tuple[Buffer, bytes]]:
+    """Every buffer with its bytes before the launch."""
+    generated = {}
+    for buffer in kernel.buffers:
+        count = _element_count(buffer, names)
+        generated[buffer.name] = (
+            bytes(count * buffer.element.size)
+            if buffer.role is Role.OUTPUT
+            else generate(buffer.element, count, rng, family=buffer.family or family,
+                          scale=buffer.scale)
+        )
+    if kernel.operation is not None:
+        arrays = {b.name: np.frombuffer(generated[b.name], b.element.dtype) for b in kernel.buffers}
+        for name, array in kernel.operation.prepare(arrays, known, rng).items():
+            if name not in arrays or arrays[name].nbytes != array.nbytes:
+                raise KernelError(
+                    f"the operation of kernel '{kernel.name}' prepared {array.nbytes} bytes for "
+                    f"the buffer '{name}', which "
+                    + (f"has {arrays[name].nbytes}" if name in arrays else "is not declared")
+                )
+            generated[name] = array.tobytes()
+    for buffer in kernel.buffers:
+        yield buffer, generated[buffer.name]
 
 
 def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
