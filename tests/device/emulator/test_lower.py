@@ -16,7 +16,8 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.source import InstalledFile
 from asmevo.codeobject.target import Target
 from asmevo.device.device import UnsupportedError
-from asmevo.device.emulator.lower import OPERATIONS, lower
+from asmevo.device.emulator.lower import lower
+from asmevo.device.emulator.record import OPERATIONS
 from asmevo.isa import opcodes
 from asmevo.isa.parse import UnknownInstructionError, parse
 from asmevo.isa.program import Program

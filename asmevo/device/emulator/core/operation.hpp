@@ -58,7 +58,11 @@ std::span<const Operation> integer_operations();
 std::span<const Operation> float_operations();
 std::span<const Operation> compare_operations();
 std::span<const Operation> matrix_operations();
-std::span<const Operation> memory_operations();
+std::span<const Operation> scalar_memory_operations();
+std::span<const Operation> buffer_operations();
+std::span<const Operation> flat_operations();
+std::span<const Operation> atomic_operations();
+std::span<const Operation> lds_operations();
 
 // All tables one after another; an operation's id is its index.
 std::span<const Operation> operations();
