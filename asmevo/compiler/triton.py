@@ -98,7 +98,7 @@ class TritonKernel:
             version = importlib.metadata.version("triton")
         except importlib.metadata.PackageNotFoundError:
             raise CompileError(f"compiling '{self.function}' needs triton {self.triton} "
-                               "(pip install 'asmevo[kernels]')") from None
+                               "(pip install 'asmevo[triton]')") from None
         if version != self.triton:
             raise CompileError(f"'{self.function}' is compiled by triton {self.triton}, and "
                                f"{version} is installed")
