@@ -7,6 +7,14 @@ namespace asmevo {
 
 namespace {
 
+template <class T, auto F>
+void apply(u8* bytes, u64 operand) {
+  T old;
+  std::memcpy(&old, bytes, sizeof old);
+  const T updated = F(old, static_cast<T>(operand));
+  std::memcpy(bytes, &updated, sizeof updated);
+}
+
 // The lanes of an atomic take effect one after another, in rising order, when it issues; with waves
 // and workgroups in the launch's own order that makes every result reproducible.
 template <class T, auto F>
@@ -28,6 +36,10 @@ void atomic(Wave& w, const Step& s, const LaneAccess& access) {
       }
       T operand = data[i];
       if constexpr (kWords == 2) operand |= T{data[kLanes + i]} << 32;
+      if (!returns) {
+        w.memory->update(access.address[i], sizeof(T), static_cast<int>(i), apply<T, F>, operand);
+        continue;
+      }
       u8* bytes = w.memory->access(access.address[i], sizeof(T), true, static_cast<int>(i));
       std::memcpy(&old, bytes, sizeof old);
       const T updated = F(old, operand);
