@@ -65,8 +65,10 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            grid: tuple[int, int, int], workgroup: tuple[int, int, int],
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
-           trace: Trace | None = None, private_bytes: int = 0) -> int:
+           trace: Trace | None = None, private_bytes: int = 0, entry: int = 0) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
+
+    A work-item has ``private_bytes`` of scratch; ``entry`` is the index of the first instruction.
 
     Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.
     """

@@ -147,7 +147,7 @@ class Runner {
       const std::size_t lanes = std::min<std::size_t>(kLanes, items_ - first);
       w.set_scalar64(kExec, lanes == kLanes ? kAllLanes : (u64{1} << lanes) - 1);
       for (std::size_t lane = 0; lane < kLanes; ++lane) w.v[lane] = packed_item(first + lane);
-      w.pc = 0;
+      w.pc = launch_.entry;
       w.stop = Stop::kNone;
       w.gpr_index_enabled = false;
       w.vskip = false;
@@ -278,6 +278,7 @@ void check(const Launch& launch, std::span<const u32> order) {
 u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<const u32> order,
         Trace* trace, const std::function<void()>& poll) {
   check(launch, order);
+  if (launch.entry > program.size()) throw std::invalid_argument("entry outside the program");
   Runner runner(program, memory, launch, trace, poll);
   if (trace != nullptr) {
     const u32 items = launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2];

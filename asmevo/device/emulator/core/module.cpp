@@ -116,9 +116,9 @@ FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
-           u64 instruction_budget, Trace* trace, u32 private_bytes) {
+           u64 instruction_budget, Trace* trace, u32 private_bytes, u32 entry) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, private_bytes, poison, instruction_budget};
+                          lds_bytes, private_bytes, entry, poison, instruction_budget};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -242,7 +242,7 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
         nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr,
-        nb::arg("private_bytes") = 0);
+        nb::arg("private_bytes") = 0, nb::arg("entry") = 0);
   bind_timing(m);
 }
 
