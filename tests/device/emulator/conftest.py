@@ -104,7 +104,8 @@ class Bench:
     def program(self, program: Program) -> core.Program:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             keep_denormal_inputs=self.keep_denormals,
-                            keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp, narrow=self.narrow)
+                            keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp,
+                            narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,

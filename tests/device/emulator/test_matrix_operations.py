@@ -1,6 +1,7 @@
 """Matrix operations against NumPy and exact fractions.
 
-Layouts are those of AMD's matrix instruction calculator. Floating-point sums are taken in order of rising k with one rounding a product.
+Layouts are those of AMD's matrix instruction calculator. Floating-point sums are taken in order of
+rising k with one rounding a product.
 """
 
 from __future__ import annotations
