@@ -118,7 +118,7 @@ _WIDTHS = {
     "b128": 16,
 }
 _MEMORY_OP = re.compile(
-    r"(?:buffer|global)_(?:load|store)(?:_lds)?_(?P<width>[us]?byte|[us]?short|dword(?:x\d)?)"
+    r"(?:buffer|global|flat)_(?:load|store)(?:_lds)?_(?P<width>[us]?byte|[us]?short|dword(?:x\d)?)"
     r"(?:_d16)?(?P<high>_hi)?")
 _LDS_OP = re.compile(
     r"ds_(?:read|write)(?P<two>2)?(?P<stride>st64)?_(?P<width>[bui]\d+)(?:_d16)?(?P<high>_hi)?")
@@ -421,21 +421,20 @@ def _vector_memory(check: _Check, i: Instruction) -> None:
     for operand in destinations:
         check.put(_DST, operand, _WRITE)
     match = _MEMORY_OP.fullmatch(i.op)
-    buffer = i.op.startswith("buffer_")
-    if not sources or i.unit is Unit.FLAT or (match is None and not i.is_atomic) or (
-            not buffer and not i.op.startswith("global_")):
+    segment = i.op.partition("_")[0]
+    if not sources or segment not in ("buffer", "global", "flat") or (
+            match is None and not i.is_atomic):
         for number, operand in enumerate(sources[:3]):
-            check.put(_ADDRESS + number, operand, _READ | _USE)
+            check.put(_ADDRESS + number, operand, _READ)
         return
-    check.space = "buffer" if buffer else "global"
+    check.space = segment
     check.flag("load" if i.is_load else "store" if i.is_store else "atomic")
     if match is not None:
         check.size = _WIDTHS[match["width"]]
         if check.size < 4:
-            check.shift = 16 if match["high"] and i.is_store else 0
-            if "_d16" in i.op and i.is_load:
-                check.result_bits = 0xFFFF0000 if match["high"] else 0xFFFF
-            elif i.is_load:
+            # A load into one half clears the other, see core/field.hpp.
+            check.shift = 16 if match["high"] else 0
+            if i.is_load and "_d16" not in i.op:
                 check.flag("extend")
     else:
         check.size = 8 if i.op.endswith(("_x2", "_f64")) else 4
@@ -444,22 +443,21 @@ def _vector_memory(check: _Check, i: Instruction) -> None:
     if i.modifier("lds") or "_load_lds_" in i.op:
         check.flag("to_lds")
         check.operands[_M0] = _Operand(M0, flags=_READ | _USE)
-    for name in ("offen", "idxen"):
-        if i.modifier(name):
-            check.flag(name)
     check.offsets = (_offset(i, "offset"), 0)
-    if buffer:
+    if segment == "buffer":
         # An atomic that returns has its data register as destination too.
         data = i.operands[0] if len(i.operands) == 4 and not i.is_load else None
-        address, base, offset = i.operands[-3:]
+        address, resource, offset = i.operands[-3:]
+        check.put(_BASE, resource, _READ | _USE)
         check.put(_OFFSET, offset, _READ | _USE)
     else:
         data = sources[1] if not i.is_load else None
-        address, base = sources[0], sources[-1]
+        address = sources[0]
+        if segment == "global":
+            check.put(_BASE, sources[-1], _READ | _USE)
     if data is not None:
         check.put(_DATA, data, _READ)
     check.put(_ADDRESS, address, _READ | _USE)
-    check.put(_BASE, base, _READ | _USE)
 
 
 def _lds(check: _Check, i: Instruction) -> None:
@@ -477,10 +475,9 @@ def _lds(check: _Check, i: Instruction) -> None:
         check.space, check.size = "lds", _WIDTHS[match["width"]]
         check.flag("load" if i.is_load else "store")
         if check.size < 4:
-            check.shift = 16 if match["high"] and i.is_store else 0
-            if "_d16" in i.op and i.is_load:
-                check.result_bits = 0xFFFF0000 if match["high"] else 0xFFFF
-            elif i.is_load:
+            # A load into one half clears the other, see core/field.hpp.
+            check.shift = 16 if match["high"] else 0
+            if i.is_load and "_d16" not in i.op:
                 check.flag("extend")
     elif atomic is not None:
         check.space, check.size = "lds", int(atomic[1]) // 8

@@ -20,12 +20,11 @@ void require(bool condition, std::size_t index, const char* what) {
 Sanitizer::Sanitizer(const Program& program, std::span<const CheckRecord> records,
                      std::vector<HazardPair> hazards, std::vector<CheckedRegion> regions,
                      u32 lds_bytes)
-    : program_(program), hazards_(std::move(hazards)), memory_(regions) {
+    : program_(program), hazards_(std::move(hazards)), memory_(regions), lds_bytes_(lds_bytes) {
   if (records.size() != program.size() || records.size() > MemoryWord::kPcMask) {
     throw std::invalid_argument("the sanitizer needs one record an instruction, at most 2^24");
   }
   if (lds_bytes > 65536) throw std::invalid_argument("a workgroup has at most 64 KiB of LDS");
-  lds_.limit = lds_bytes;
   items_.reserve(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) items_.push_back(resolve(records[i], i));
   std::sort(hazards_.begin(), hazards_.end(), [](const HazardPair& a, const HazardPair& b) {
@@ -62,73 +61,83 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
     const u32 row = o.reg < kAgpr0 ? o.reg - kVgpr0 : program_.vgprs() + (o.reg - kAgpr0);
     require(row + o.words <= program_.rows(), index, "vector register out of range");
   }
-  // Accesses move through their data operands: these must be large enough, and vectors.
-  const auto vector_words = [&](std::size_t k) {
-    const u16 reg = r.operands[k].reg;
-    return reg >= kVgpr0 && reg < kRegisterEnd ? r.operands[k].words : 0u;
-  };
-  const auto scalar_words = [&](std::size_t k) {
-    return r.operands[k].reg <= kScc ? r.operands[k].words : 0u;
-  };
-  const u32 words = (r.bytes + 3u) / 4;
-  switch (static_cast<Space>(r.space)) {
-    case Space::kBuffer: {
-      const u32 address = ((r.flags & kCheckOffen) ? 1 : 0) + ((r.flags & kCheckIdxen) ? 1 : 0);
-      require(vector_words(kAddress) >= address && scalar_words(kBase) == 4, index, "buffer");
-      break;
-    }
-    case Space::kGlobal:
-      require(vector_words(kAddress) >= (scalar_words(kBase) == 2 ? 1u : 2u), index, "global");
-      break;
-    case Space::kLds:
-    case Space::kLanes:
-      require(vector_words(kAddress) >= 1, index, "LDS address");
-      break;
-    case Space::kScalar:
-      require(scalar_words(kBase) >= 2 && r.operands[kBase].reg != kScc, index, "scalar base");
-      break;
-    default: break;
-  }
-  if (is_memory && static_cast<Space>(r.space) != Space::kScalar && r.bytes != 0) {
-    const bool load = r.operands[kDst].reg != kAbsent && (r.flags & kCheckLoad);
-    require(!load || vector_words(kDst) >= words * r.parts, index, "loaded data");
-    for (std::size_t part = 0; part < r.parts; ++part) {
-      const u16 reg = r.operands[kData + part].reg;
-      require(reg == kAbsent || vector_words(kData + part) >= words, index, "stored data");
-    }
-  }
+  if (is_memory) check_memory(r, program_.steps()[index], index);
   if (static_cast<Flow>(r.flow) == Flow::kMatrix && r.tile != 0) {
-    require(vector_words(kDst) == u32{r.tile} * r.tile / kLanes, index, "matrix result");
+    const CheckOperand& dst = r.operands[kDst];
+    require(dst.reg >= kVgpr0 && dst.words == u32{r.tile} * r.tile / kLanes, index, "matrix result");
   }
   return item;
 }
 
-void Sanitizer::begin_workgroup(u32 id, std::size_t waves, const Launch& launch) {
-  workgroup_ = id;
-  barriers_ = 0;
-  lds_.reset(lds_.limit, waves);
-  waves_.resize(waves);
-  const auto defined = [](WaveShadow& w, std::size_t reg) { w.scalar[reg] = 0; };
-  for (WaveShadow& w : waves_) {
+// Accesses move through their address and data operands: these must be there, and the step must be
+// one whose addresses the operations' own functions can work out.
+void Sanitizer::check_memory(const CheckRecord& r, const Step& s, std::size_t index) const {
+  const auto vector_words = [&](std::size_t k) {
+    const u16 reg = r.operands[k].reg;
+    return reg >= kVgpr0 && reg < kRegisterEnd ? r.operands[k].words : 0u;
+  };
+  const u32 words = (r.bytes + 3u) / 4;
+  const auto space = static_cast<Space>(r.space);
+  if (space == Space::kScalar) {
+    const CheckOperand& base = r.operands[kBase];
+    require(base.reg < kScc && base.words >= 2, index, "scalar base");
+    return;
+  }
+  if (space == Space::kUnchecked) return;
+  require(r.bytes != 0 && (r.bytes % 4 == 0 || r.bytes < 4), index, "access size");
+  if (space == Space::kBuffer) {
+    const int address = ((s.flags & kFlagOffen) ? 1 : 0) + ((s.flags & kFlagIdxen) ? 1 : 0);
+    require(s.src[1].kind == Operand::Kind::kScalar && s.src_words[1] == 4 &&
+                s.src_words[0] == address && s.src_words[2] == 1,
+            index, "not a buffer operation");
+  } else if (space == Space::kGlobal || space == Space::kFlat) {
+    const bool scalar = s.src[1].kind == Operand::Kind::kScalar;
+    require(s.src[0].kind == Operand::Kind::kVector && s.src_words[0] == (scalar ? 1 : 2) &&
+                (!scalar || s.src_words[1] == 2),
+            index, "not a global operation");
+  } else {
+    require(vector_words(kAddress) >= 1, index, "LDS address");
+  }
+  const bool load = r.operands[kDst].reg != kAbsent && (r.flags & kCheckLoad);
+  require(!load || vector_words(kDst) >= words * r.parts, index, "loaded data");
+  for (std::size_t part = 0; part < r.parts; ++part) {
+    const u16 reg = r.operands[kData + part].reg;
+    require(reg == kAbsent || vector_words(kData + part) >= words, index, "stored data");
+  }
+}
+
+void Sanitizer::begin_workgroup(ShadowGroup& group, u32 id, std::size_t waves,
+                                const Launch& launch) {
+  group.id = id;
+  group.barriers = 0;
+  group.lds.reset(lds_bytes_, waves);
+  group.waves.resize(waves);
+  for (std::size_t n = 0; n < waves; ++n) {
+    WaveShadow& w = group.waves[n];
+    w.group = &group;
+    w.number = static_cast<u16>(n);
     w.reset(program_.rows(), items_.size(), !hazards_.empty());
     for (u16 row = 0; row < program_.rows(); ++row) {
       const auto reg = row < program_.vgprs() ? kVgpr0 + row : kAgpr0 + row - program_.vgprs();
       w.row_origin[row] = {Origin::Kind::kLaunch, static_cast<u16>(reg), 0};
     }
     w.rows[0] = WaveShadow::Row::kDefined;
-    for (std::size_t i = 0; i < launch.user_sgprs.size(); ++i) defined(w, i);
+    for (std::size_t i = 0; i < launch.user_sgprs.size(); ++i) w.scalar[i] = 0;
     for (const int at : launch.group_id_sgprs) {
-      if (at >= 0) defined(w, static_cast<std::size_t>(at));
+      if (at >= 0) w.scalar[at] = 0;
     }
-    defined(w, kExec);
-    defined(w, kExec + 1);
+    w.scalar[kExec] = w.scalar[kExec + 1] = 0;
   }
 }
 
-void Sanitizer::before(Wave& w, std::size_t number, std::size_t pc, const Step& s) {
-  if (pc >= items_.size() || number >= waves_.size()) return;
-  if (w.vskip && s.skippable) return;
-  WaveShadow& shadow = waves_[number];
+void Sanitizer::restart() {
+  findings_ = {};
+  memory_.clear();
+}
+
+void Sanitizer::before(Wave& w, std::size_t pc, const Step& s) {
+  if (pc >= items_.size() || (w.vskip && s.skippable)) return;
+  WaveShadow& shadow = *w.shadow;
   Item moved;
   const Item* item = &items_[pc];
   if (w.gpr_index_enabled && s.is_vector) {
@@ -144,7 +153,7 @@ void Sanitizer::before(Wave& w, std::size_t number, std::size_t pc, const Step& 
     item = &moved;
   }
   const CheckRecord& r = item->record;
-  CheckedStep step(*this, w, number, pc, *item, s);
+  CheckedStep step(*this, w, pc, *item, s);
   if (shadow.at_barrier) step.pass_barrier();
   if (item->hazards != 0) step.check_hazards();
   shadow.clock += r.states;
@@ -170,7 +179,7 @@ Report CheckedStep::report(Finding kind) const {
   r.kind = kind;
   r.pc = pc_;
   r.producer = kProducedByLaunch;
-  r.workgroup = sanitizer_.workgroup_;
+  r.workgroup = group_.id;
   r.wave = static_cast<u16>(number_);
   r.lane = -1;
   r.reg = r.origin = kAbsent;
@@ -196,9 +205,9 @@ void CheckedStep::check_hazards() {
 // Behind a barrier that all waves have reached, each may rely on what the others had waited for.
 void CheckedStep::pass_barrier() {
   shadow_.at_barrier = false;
-  if (shadow_.barriers <= sanitizer_.barriers_) return;
-  sanitizer_.barriers_ = shadow_.barriers;
-  for (WaveShadow& w : sanitizer_.waves_) w.visible = w.arrived;
+  if (shadow_.barriers <= group_.barriers) return;
+  group_.barriers = shadow_.barriers;
+  for (WaveShadow& w : group_.waves) w.visible = w.arrived;
 }
 
 void CheckedStep::check_flights() {

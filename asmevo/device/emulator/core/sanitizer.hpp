@@ -46,10 +46,13 @@ class Sanitizer {
   // The only program whose launches it can check.
   const Program& program() const { return program_; }
 
-  void begin_workgroup(u32 id, std::size_t waves, const Launch& launch);
+  void begin_workgroup(ShadowGroup& group, u32 id, std::size_t waves, const Launch& launch);
 
-  // What happens when `wave` issues instruction `pc`, whose step is `s`.
-  void before(Wave& w, std::size_t wave, std::size_t pc, const Step& s);
+  // What happens when a wave issues instruction `pc`, whose step is `s`. Throws `Fault` where the
+  // instruction itself does.
+  void before(Wave& w, std::size_t pc, const Step& s);
+  // The launch starts over: forget all that was found.
+  void restart();
 
   const Findings& findings() const { return findings_; }
 
@@ -64,15 +67,13 @@ class Sanitizer {
   };
 
   Item resolve(const CheckRecord& r, std::size_t index) const;
+  void check_memory(const CheckRecord& r, const Step& s, std::size_t index) const;
 
   const Program& program_;
   std::vector<Item> items_;
   std::vector<HazardPair> hazards_;  // by consumer
   ShadowMemory memory_;
-  ShadowLds lds_;
-  std::vector<WaveShadow> waves_;
-  u32 workgroup_ = 0;
-  u32 barriers_ = 0;  // passed by the workgroup
+  u32 lds_bytes_;
   Findings findings_;
 };
 

@@ -8,21 +8,21 @@ namespace asmevo {
 
 u32 CheckedStep::new_lds_op() {
   lds_op_ = static_cast<u32>(shadow_.lds_ops.size());
-  shadow_.lds_ops.push_back({pc_, sanitizer_.barriers_});
+  shadow_.lds_ops.push_back({pc_, group_.barriers});
   return lds_op_;
 }
 
 // Whether this wave may rely on operation `op` of another.
 bool CheckedStep::visible(std::size_t wave, u32 op, bool dma) const {
-  const WaveShadow& other = sanitizer_.waves_[wave];
+  const WaveShadow& other = group_.waves[wave];
   return op <= (dma ? other.visible.dma : other.visible.lds);
 }
 
 void CheckedStep::race(std::size_t word, std::size_t other, u32 op, std::size_t lane, bool write,
                        bool other_write) {
-  const LdsOp& producer = sanitizer_.waves_[other].lds_ops[op];
+  const LdsOp& producer = group_.waves[other].lds_ops[op];
   // Behind a barrier, and within a wave, only a wait is missing.
-  const bool wait = other == number_ || producer.barriers < sanitizer_.barriers_;
+  const bool wait = other == number_ || producer.barriers < group_.barriers;
   Report r = report(wait ? Finding::kUseBeforeWait : Finding::kLdsRace);
   r.producer = static_cast<i32>(producer.pc);
   r.lane = static_cast<std::int16_t>(lane);
@@ -35,7 +35,7 @@ void CheckedStep::race(std::size_t word, std::size_t other, u32 op, std::size_t 
 }
 
 u32 CheckedStep::lds_undefined(u64 at, u32 bytes, Origin& origin) const {
-  const ShadowLds& lds = sanitizer_.lds_;
+  const ShadowLds& lds = group_.lds;
   const std::size_t word = at / 4;
   u64 undefined = word < lds.words ? lds.undefined[word] : 0;
   if (at % 4 + bytes > 4 && word + 1 < lds.words) undefined |= u64{lds.undefined[word + 1]} << 32;
@@ -51,7 +51,7 @@ u32 CheckedStep::lds_undefined(u64 at, u32 bytes, Origin& origin) const {
 }
 
 void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op) {
-  ShadowLds& lds = sanitizer_.lds_;
+  ShadowLds& lds = group_.lds;
   for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     if (word >= lds.words) return;
     const ShadowLds::Write& last = lds.last_write[word];
@@ -71,7 +71,7 @@ void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op) {
 }
 
 void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic) {
-  ShadowLds& lds = sanitizer_.lds_;
+  ShadowLds& lds = group_.lds;
   for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     if (word >= lds.words) return;
     const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
@@ -92,7 +92,7 @@ void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dm
       sanitizer_.findings_.add(r);
     }
     if (!atomic) {
-      for (std::size_t wave = 0; wave < sanitizer_.waves_.size(); ++wave) {
+      for (std::size_t wave = 0; wave < group_.waves.size(); ++wave) {
         const u32 read = lds.read_by(wave, word);
         if (read == 0) continue;
         // The wave's own reads come first, unless the write is a load that does not wait for them.
@@ -115,7 +115,7 @@ void CheckedStep::lds_access() {
   const u32 bytes = record_.bytes, words = (bytes + 3) / 4;
   const bool reads = record_.flags & (kCheckLoad | kCheckAtomic);
   const bool atomic = record_.flags & kCheckAtomic, writes = record_.flags & (kCheckStore | kCheckAtomic);
-  ShadowLds& lds = sanitizer_.lds_;
+  ShadowLds& lds = group_.lds;
   if (!atomic) write_defined(dst, active_);
   bool dirty = false;
   Origin origin;
@@ -137,7 +137,7 @@ void CheckedStep::lds_access() {
           if (undefined == 0) continue;
           dirty = true;
           if (record_.flags & kCheckExtend) undefined = kAllBits;
-          if (size < 4 && record_.field == 0xffff0000u) undefined <<= 16;
+          if (size < 4) undefined <<= record_.shift;
           write_lane(dst, part * words + i, lane, undefined);
         }
         if (!atomic) lds_read(at, bytes, lane, op);
@@ -150,7 +150,7 @@ void CheckedStep::lds_access() {
         if (dirty_data && is_vector(data)) {
           undefined = undefined_bits(static_cast<u16>(row_of(data) + i), lane);
         }
-        undefined >>= record_.shift;
+        if (size < 4) undefined >>= record_.shift;
         for (u64 byte = at + 4 * i; byte < at + 4 * i + size; ++byte, undefined >>= 8) {
           const u32 field = 0xffu << (8 * (byte % 4));
           u32& bits = lds.undefined[byte / 4];
@@ -173,7 +173,7 @@ void CheckedStep::lds_access() {
 // outside the buffer's bounds bring zeros.
 void CheckedStep::load_to_lds() {
   const u32 op = new_lds_op();
-  ShadowLds& lds = sanitizer_.lds_;
+  ShadowLds& lds = group_.lds;
   const u64 base = (wave_.s[kM0] & 0xffffu) + static_cast<u32>(record_.offset0);
   for (u64 m = active_; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(m));

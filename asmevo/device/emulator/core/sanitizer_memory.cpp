@@ -2,6 +2,8 @@
 // workgroup sees of another.
 #include <algorithm>
 
+#include "buffer_resource.hpp"
+#include "flat_address.hpp"
 #include "sanitizer_step.hpp"
 
 namespace asmevo {
@@ -12,51 +14,25 @@ constexpr u32 kSeveralWorkgroups = ~u32{0};
 
 }  // namespace
 
-// Base 48 bits, stride 14, num_records 32; see the buffer operations in memory_operations.cpp.
-// False for resources whose addresses the sanitizer does not work out: swizzled ones.
-bool CheckedStep::buffer_lanes(Access& a) const {
-  const u32* resource = &wave_.s[operand(kBase).reg];
-  const u64 base = resource[0] | (u64{resource[1] & 0xffffu} << 32);
-  const u64 stride = (resource[1] >> 16) & 0x3fffu, records = resource[2];
-  if (resource[1] >> 31) return false;
-  const bool offen = record_.flags & kCheckOffen, idxen = record_.flags & kCheckIdxen;
-  const u64 soffset = scalar_bits(operand(kOffset)).value & 0xffffffffu;
-  const u64 fixed = soffset + static_cast<u32>(record_.offset0);
-  const u32* address = is_vector(operand(kAddress))
-                           ? wave_.v + row_of(operand(kAddress)) * kLanes : nullptr;
-  const u32* index = idxen ? address : nullptr;
-  const u32* offset = offen ? address + (idxen ? kLanes : 0) : nullptr;
-  const bool structured = index != nullptr && stride != 0;
+// Addresses as the operations themselves work them out.
+CheckedStep::Access CheckedStep::lanes() const {
+  const u32 unit = record_.bytes < 4 ? record_.bytes : 4;
+  const auto words = static_cast<u8>(record_.bytes / unit);
+  const bool buffer = static_cast<Space>(record_.space) == Space::kBuffer;
+  const LaneAccess found = buffer ? Buffer(wave_, step_).lanes(active_, words, unit)
+                                  : asmevo::global_lanes(wave_, step_, words);
+  Access a;
   a.lanes = 0;
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const u64 record = index ? index[i] : 0;
-    const u64 total = (offset ? u64{offset[i]} : 0) + fixed + record * stride;
-    a.address[i] = base + total;
-    u64 room = total < records ? records - total : 0;
-    if (structured) {
-      room = record < records ? record_.bytes : 0;
-    } else if (record_.bytes >= 4) {
-      room &= ~u64{3};  // every dword is checked on its own
-    } else if (room < record_.bytes) {
-      room = 0;
-    }
-    a.bytes[i] = static_cast<u8>(std::min<u64>(room, record_.bytes));
-    a.lanes |= u64{a.bytes[i] != 0} << i;
+  for (u64 m = active_; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    a.address[i] = found.address[i];
+    a.bytes[i] = static_cast<u8>(found.words[i] * unit);
+    const u64 upper = found.address[i] >> 32;
+    const bool elsewhere = static_cast<Space>(record_.space) == Space::kFlat &&
+                           (upper == kSharedAperture >> 32 || upper == kPrivateAperture >> 32);
+    a.lanes |= u64{a.bytes[i] != 0 && !elsewhere} << i;
   }
-  a.lanes &= active_;
-  return true;
-}
-
-void CheckedStep::global_lanes(Access& a) const {
-  const u64 offset = static_cast<u64>(i64{record_.offset0});
-  const u32* lo = wave_.v + row_of(operand(kAddress)) * kLanes;
-  const bool scalar = is_scalar(operand(kBase));
-  const u64 base = (scalar ? wave_.scalar64(operand(kBase).reg) : 0) + offset;
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    a.address[i] = base + (scalar ? u64{lo[i]} : lo[i] | (u64{lo[kLanes + i]} << 32));
-    a.bytes[i] = record_.bytes;
-  }
-  a.lanes = active_;
+  return a;
 }
 
 void CheckedStep::memory() {
@@ -72,7 +48,8 @@ void CheckedStep::memory() {
   switch (static_cast<Space>(record_.space)) {
     case Space::kScalar: scalar_access(); break;
     case Space::kBuffer:
-    case Space::kGlobal: global_access(); break;
+    case Space::kGlobal:
+    case Space::kFlat: global_access(); break;
     case Space::kLds: lds_access(); break;
     case Space::kLanes: lane_exchange(); break;
     default: write_defined(operand(kDst), active_); break;
@@ -151,7 +128,7 @@ void CheckedStep::scalar_access() {
 
 // The dwords of one lane's access, in order: who wrote and read them last.
 void CheckedStep::global_words(const Access& a, ShadowMemory::Region& region, std::size_t lane) {
-  const u32 me = sanitizer_.workgroup_ + 1;
+  const u32 me = group_.id + 1;
   const bool atomic = record_.flags & kCheckAtomic, write = record_.flags & (kCheckStore | kCheckAtomic);
   const auto conflict = [&](Finding kind, u32 other, u32 pc, u64 address, bool other_write) {
     Report r = report(kind);
@@ -180,9 +157,9 @@ void CheckedStep::global_words(const Access& a, ShadowMemory::Region& region, st
       }
     } else if (write) {
       if (foreign) {
-        const MappedRegion* mapped = wave_.memory->find(from, to - from);
+        const u8* before = wave_.memory->range(from, to - from, false);
         u32 old = 0;
-        if (mapped != nullptr) std::memcpy(&old, mapped->bytes + (from - mapped->base), to - from);
+        if (before != nullptr) std::memcpy(&old, before, to - from);
         const u64 data = stored_bytes(lane, from - first);
         const u32 size_mask = to - from == 4 ? kAllBits : (1u << (8 * (to - from))) - 1;
         if (was_atomic || ((old ^ static_cast<u32>(data)) & size_mask) != 0) {
@@ -225,12 +202,7 @@ void CheckedStep::check_store_data(const CheckOperand& data, u64 lanes) {
 }
 
 void CheckedStep::global_access() {
-  Access a;
-  if (static_cast<Space>(record_.space) == Space::kBuffer) {
-    if (!buffer_lanes(a)) return write_defined(operand(kDst), active_);
-  } else {
-    global_lanes(a);
-  }
+  const Access a = lanes();
   const bool write = record_.flags & (kCheckStore | kCheckAtomic);
   if (write) check_store_data(operand(kData), a.lanes);
   if (record_.flags & kCheckToLds) {

@@ -43,11 +43,12 @@ enum class Space : u8 {
   kBuffer,
   kGlobal,
   kLds,
+  kFlat,       // global memory unless the address lies in an aperture, where nothing is checked
   kLanes,      // ds_permute_b32, ds_bpermute_b32, ds_swizzle_b32: no memory
-  kUnchecked,  // FLAT, scratch: counted and waited for, addresses not looked at
+  kUnchecked,  // scratch and others: counted and waited for, addresses not looked at
 };
 inline constexpr std::array kSpaceNames{
-    "none", "scalar", "buffer", "global", "lds", "lanes", "unchecked"};
+    "none", "scalar", "buffer", "global", "lds", "flat", "lanes", "unchecked"};
 
 enum CheckFlag : u16 {
   kCheckMasked = 1 << 0,     // only lanes of EXEC take part
@@ -55,8 +56,6 @@ enum CheckFlag : u16 {
   kCheckStore = 1 << 2,
   kCheckAtomic = 1 << 3,
   kCheckToLds = 1 << 4,      // a load that writes LDS at M0
-  kCheckOffen = 1 << 5,
-  kCheckIdxen = 1 << 6,
   kCheckUnordered = 1 << 7,  // returns out of order: only a wait for 0 is enough
   kCheckBarrier = 1 << 8,
   kCheckEnd = 1 << 9,
@@ -64,10 +63,9 @@ enum CheckFlag : u16 {
   kCheckForward = 1 << 11,   // ds_permute_b32 sends, ds_bpermute_b32 fetches
   kCheckExtend = 1 << 12,    // a load of less than a dword fills the register
 };
-inline constexpr std::array<std::pair<const char*, u16>, 13> kCheckFlagNames{{
+inline constexpr std::array<std::pair<const char*, u16>, 11> kCheckFlagNames{{
     {"masked", kCheckMasked}, {"load", kCheckLoad}, {"store", kCheckStore},
-    {"atomic", kCheckAtomic}, {"to_lds", kCheckToLds}, {"offen", kCheckOffen},
-    {"idxen", kCheckIdxen}, {"unordered", kCheckUnordered}, {"barrier", kCheckBarrier},
+    {"atomic", kCheckAtomic}, {"to_lds", kCheckToLds}, {"unordered", kCheckUnordered}, {"barrier", kCheckBarrier},
     {"end", kCheckEnd}, {"float", kCheckFloat}, {"forward", kCheckForward},
     {"extend", kCheckExtend}}};
 
@@ -112,7 +110,7 @@ struct CheckRecord {
   u8 bytes;                        // that one lane and part of an access moves
   u8 parts;                        // 2 for ds_read2 and the like
   u8 states;                       // wait states that pass
-  u8 shift;                        // of stored data: 16 for the _hi forms
+  u8 shift;                        // of narrow data in its register: 16 for the _hi forms
   u8 op_sel, op_sel_hi;
   u8 tile;                         // of a matrix operation of one block: rows, or 0
   u8 reserved;

@@ -63,6 +63,12 @@ ShadowMemory::ShadowMemory(const std::vector<CheckedRegion>& regions) {
             [](const Region& a, const Region& b) { return a.base < b.base; });
 }
 
+void ShadowMemory::clear() {
+  for (Region& r : regions_) {
+    if (r.words != nullptr) std::fill_n(r.words.get(), r.data_size / 4 + 2, MemoryWord{});
+  }
+}
+
 ShadowMemory::Region* ShadowMemory::find(u64 address, u64 bytes) {
   if (last_ != nullptr && last_->maps(address, bytes)) return last_;
   auto after = std::upper_bound(regions_.begin(), regions_.end(), address,

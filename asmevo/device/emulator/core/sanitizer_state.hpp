@@ -41,8 +41,13 @@ struct LdsOp {
 
 // Definedness of one wave's registers, one bit a bit: set means undefined. Rows that are wholly
 // defined or wholly undefined, which is most of them, have no bits of their own.
+struct ShadowGroup;
+
 struct WaveShadow {
   enum class Row : u8 { kDefined, kUndefined, kMixed };
+
+  ShadowGroup* group = nullptr;
+  u16 number = 0;            // within the workgroup
 
   std::vector<u32> bits;     // kLanes a row, valid for kMixed
   std::vector<Row> rows;
@@ -95,6 +100,14 @@ struct ShadowLds {
   u32& read_by(std::size_t wave, std::size_t word) { return last_read[wave * words + word]; }
 };
 
+// A running workgroup.
+struct ShadowGroup {
+  u32 id = 0;
+  u32 barriers = 0;  // passed
+  ShadowLds lds;
+  std::vector<WaveShadow> waves;
+};
+
 // One entry a dword of memory that the launch may write.
 struct MemoryWord {
   u32 writer = 0;     // workgroup + 1; 0: content from before the launch
@@ -129,6 +142,8 @@ class ShadowMemory {
   explicit ShadowMemory(const std::vector<CheckedRegion>& regions);
   // The region that maps all of an access, or null.
   Region* find(u64 address, u64 bytes);
+  // Forget every access.
+  void clear();
 
  private:
   std::vector<Region> regions_;

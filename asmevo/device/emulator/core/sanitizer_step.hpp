@@ -15,11 +15,10 @@ class CheckedStep {
  public:
   using Item = Sanitizer::Item;
 
-  CheckedStep(Sanitizer& sanitizer, Wave& wave, std::size_t number, std::size_t pc, const Item& item,
-              const Step& step)
-      : sanitizer_(sanitizer), wave_(wave), shadow_(sanitizer.waves_[number]), number_(number),
-        pc_(static_cast<u32>(pc)), item_(item), record_(item.record), step_(step),
-        active_(record_.flags & kCheckMasked ? wave.exec() : kAllLanes) {}
+  CheckedStep(Sanitizer& sanitizer, Wave& wave, std::size_t pc, const Item& item, const Step& step)
+      : sanitizer_(sanitizer), wave_(wave), shadow_(*wave.shadow), group_(*shadow_.group),
+        number_(shadow_.number), pc_(static_cast<u32>(pc)), item_(item), record_(item.record),
+        step_(step), active_(record_.flags & kCheckMasked ? wave.exec() : kAllLanes) {}
 
   void check_hazards();
   void check_flights();
@@ -82,8 +81,7 @@ class CheckedStep {
   void global_access();
   void lds_access();
   void lane_exchange();
-  bool buffer_lanes(Access& a) const;
-  void global_lanes(Access& a) const;
+  Access lanes() const;
   void load_to_lds();
   void global_words(const Access& a, ShadowMemory::Region& region, std::size_t lane);
   void out_of_bounds(Finding kind, u64 address, u64 bytes, int lane, bool write);
@@ -101,6 +99,7 @@ class CheckedStep {
   Sanitizer& sanitizer_;
   Wave& wave_;
   WaveShadow& shadow_;
+  ShadowGroup& group_;
   std::size_t number_;
   u32 pc_;
   const Item& item_;
