@@ -270,35 +270,33 @@ void CheckedStep::issue(bool vm, Flight f) {
   queue.push_back(f);
   if (!f.ordered) return;
   // The counter cannot exceed its maximum: an older operation has completed.
-  const auto limit = static_cast<std::ptrdiff_t>(vm ? kVmLimit : kLgkmLimit);
-  const auto ordered = std::count_if(queue.begin(), queue.end(),
-                                     [](const Flight& other) { return other.ordered; });
-  if (ordered > limit) {
+  if (++queue.ordered > (vm ? kVmLimit : kLgkmLimit)) {
     const auto oldest = std::find_if(queue.begin(), queue.end(),
                                      [](const Flight& other) { return other.ordered; });
     retire(*oldest);
     queue.erase(oldest);
+    --queue.ordered;
   }
 }
 
 // An operation of an in-order kind is done once its counter is at most the number of younger ones
 // of its kind; anything else only at zero (CDNA3 ISA, "S_WAITCNT"; asmevo/isa/waits.py).
 void CheckedStep::wait() {
-  const auto apply = [&](std::deque<Flight>& queue, int bound) {
+  const auto apply = [&](WaveShadow::Queue& queue, int bound) {
     if (bound < 0 || queue.empty()) return;
     if (bound == 0) {
       for (const Flight& f : queue) retire(f);
       queue.clear();
+      queue.ordered = 0;
       return;
     }
-    auto younger = static_cast<int>(std::count_if(
-        queue.begin(), queue.end(), [](const Flight& f) { return f.ordered; }));
-    for (auto at = queue.begin(); at != queue.end() && younger > bound;) {
+    for (auto at = queue.begin();
+         at != queue.end() && queue.ordered > static_cast<std::size_t>(bound);) {
       if (!at->ordered) {
         ++at;
         continue;
       }
-      --younger;
+      --queue.ordered;
       retire(*at);
       at = queue.erase(at);
     }

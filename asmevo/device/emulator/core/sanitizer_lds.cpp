@@ -12,10 +12,18 @@ u32 CheckedStep::new_lds_op() {
   return lds_op_;
 }
 
-// Whether this wave may rely on operation `op` of another.
-bool CheckedStep::visible(std::size_t wave, u32 op, bool dma) const {
-  const WaveShadow& other = group_.waves[wave];
-  return op <= (dma ? other.visible.dma : other.visible.lds);
+// Up to which of each wave's operations this wave may rely on, by ShadowLds::Write::source.
+CheckedStep::Horizon CheckedStep::horizon() const {
+  Horizon h;
+  for (std::size_t wave = 0; wave < group_.waves.size(); ++wave) {
+    const WaveShadow::Progress& visible = group_.waves[wave].visible;
+    h.until[2 * wave] = visible.lds;
+    h.until[2 * wave + 1] = visible.dma;
+  }
+  // ds operations of a wave take effect in order, its loads to LDS once they are waited for.
+  h.until[2 * number_] = ~u32{0};
+  h.until[2 * number_ + 1] = shadow_.done.dma;
+  return h;
 }
 
 void CheckedStep::race(std::size_t word, std::size_t other, u32 op, std::size_t lane, bool write,
@@ -50,61 +58,77 @@ u32 CheckedStep::lds_undefined(u64 at, u32 bytes, Origin& origin) const {
   return static_cast<u32>(found);
 }
 
-void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op) {
+void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op, const Horizon& horizon) {
   ShadowLds& lds = group_.lds;
   for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     if (word >= lds.words) return;
     const ShadowLds::Write& last = lds.last_write[word];
-    if (last.op != 0) {
-      if (last.wave != number_) {
-        const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
-        const u32 mask = ((1u << (end - first)) - 1) << (first - 4 * word);
-        if ((last.bytes & mask) && !visible(last.wave, last.op, last.dma)) {
-          race(word, last.wave, last.op, lane, false, true);
-        }
-      } else if (last.dma && last.op > shadow_.done.dma) {
-        race(word, number_, last.op, lane, false, true);
-      }
+    if (last.op > horizon.until[last.source]) [[unlikely]] {
+      const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
+      const u32 mask = ((1u << (end - first)) - 1) << (first - 4 * word);
+      if (last.bytes & mask) race(word, last.wave(), last.op, lane, false, true);
     }
     lds.read_by(number_, word) = op;
   }
 }
 
-void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic) {
+// A read of whole dwords that are all there, defined and visible, which most are; false without
+// effect on the findings when there is more to say.
+bool CheckedStep::lds_reads_quietly(const u32* base, u32 op, const Horizon& horizon) {
+  ShadowLds& lds = group_.lds;
+  if (record_.bytes % 4 != 0) return false;
+  u32 undefined = 0;
+  bool unseen = false, misplaced = false;
+  u32* reads = &lds.read_by(number_, 0);
+  for (u32 part = 0; part < record_.parts; ++part) {
+    const u64 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
+    for (u64 m = active_; m != 0; m &= m - 1) {
+      const u64 at = base[std::countr_zero(m)] + offset;
+      if (at % 4 != 0 || at + record_.bytes > lds.limit) {
+        misplaced = true;
+        continue;
+      }
+      for (std::size_t word = at / 4; word < (at + record_.bytes) / 4; ++word) {
+        const ShadowLds::Write& last = lds.last_write[word];
+        undefined |= lds.undefined[word];
+        unseen |= last.op > horizon.until[last.source];
+        reads[word] = op;
+      }
+    }
+  }
+  return undefined == 0 && !unseen && !misplaced;
+}
+
+void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic,
+                            const Horizon& horizon) {
   ShadowLds& lds = group_.lds;
   for (std::size_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) {
     if (word >= lds.words) return;
     const u64 first = std::max<u64>(at, 4 * word), end = std::min<u64>(at + bytes, 4 * word + 4);
     const auto mask = static_cast<u8>(((1u << (end - first)) - 1) << (first - 4 * word));
     ShadowLds::Write& last = lds.last_write[word];
-    const bool overlaps = last.op != 0 && (last.bytes & mask) != 0;
-    if (overlaps && last.wave != number_ && !(atomic && last.atomic) &&
-        !visible(last.wave, last.op, last.dma)) {
-      race(word, last.wave, last.op, lane, true, true);
-    }
-    if (overlaps && last.wave == number_ && last.dma && !dma && last.op > shadow_.done.dma) {
-      Report r = report(Finding::kLdsOrder);
-      r.producer = static_cast<i32>(shadow_.lds_ops[last.op].pc);
-      r.lane = static_cast<std::int16_t>(lane);
-      r.address = 4 * word;
-      r.size = 4;
-      r.write = r.other_write = true;
-      sanitizer_.findings_.add(r);
-    }
-    if (!atomic) {
-      for (std::size_t wave = 0; wave < group_.waves.size(); ++wave) {
-        const u32 read = lds.read_by(wave, word);
-        if (read == 0) continue;
-        // The wave's own reads come first, unless the write is a load that does not wait for them.
-        const bool safe = wave == number_ ? !dma || read <= shadow_.done.lds
-                                          : visible(wave, read, false);
-        if (!safe && !(overlaps && last.wave == wave && last.op == read)) {
-          race(word, wave, read, lane, true, false);
-        }
+    const bool overlaps = (last.bytes & mask) != 0;
+    if (overlaps && last.op > horizon.until[last.source] && !(atomic && last.atomic)) {
+      if (last.wave() != number_) {
+        race(word, last.wave(), last.op, lane, true, true);
+      } else if (!dma) {
+        Report r = report(Finding::kLdsOrder);
+        r.producer = static_cast<i32>(shadow_.lds_ops[last.op].pc);
+        r.lane = static_cast<std::int16_t>(lane);
+        r.address = 4 * word;
+        r.size = 4;
+        r.write = r.other_write = true;
+        sanitizer_.findings_.add(r);
       }
     }
-    const u8 kept = last.wave == number_ && last.op == op ? last.bytes : u8{0};
-    last = {op, static_cast<u8>(number_), static_cast<u8>(kept | mask), dma, atomic};
+    for (std::size_t wave = 0; !atomic && wave < group_.waves.size(); ++wave) {
+      const u32 read = lds.read_by(wave, word);
+      // The wave's own reads come first, unless the write is a load that does not wait for them.
+      const u32 until = wave == number_ && dma ? shadow_.done.lds : horizon.until[2 * wave];
+      if (read > until) race(word, wave, read, lane, true, false);
+    }
+    const u8 kept = last.wave() == number_ && last.op == op ? last.bytes : u8{0};
+    last = {op, static_cast<u8>(2 * number_ + dma), static_cast<u8>(kept | mask), atomic};
   }
 }
 
@@ -116,7 +140,9 @@ void CheckedStep::lds_access() {
   const bool reads = record_.flags & (kCheckLoad | kCheckAtomic);
   const bool atomic = record_.flags & kCheckAtomic, writes = record_.flags & (kCheckStore | kCheckAtomic);
   ShadowLds& lds = group_.lds;
+  const Horizon horizon = this->horizon();
   if (!atomic) write_defined(dst, active_);
+  if (!writes && lds_reads_quietly(base, op, horizon)) return;
   bool dirty = false;
   Origin origin;
   for (u32 part = 0; part < record_.parts; ++part) {
@@ -140,10 +166,10 @@ void CheckedStep::lds_access() {
           if (size < 4) undefined <<= record_.shift;
           write_lane(dst, part * words + i, lane, undefined);
         }
-        if (!atomic) lds_read(at, bytes, lane, op);
+        if (!atomic) lds_read(at, bytes, lane, op, horizon);
       }
       if (!writes) continue;
-      lds_write(at, bytes, lane, op, false, atomic);
+      lds_write(at, bytes, lane, op, false, atomic, horizon);
       for (u32 i = 0; i < words; ++i) {
         const u32 size = std::min(bytes - 4 * i, 4u);
         u32 undefined = 0;
@@ -169,12 +195,36 @@ void CheckedStep::lds_access() {
   }
 }
 
+// A load of one dword into each of kLanes words from `first` that no one else has in use; false
+// without effect when that is not so.
+bool CheckedStep::lds_fills_quietly(std::size_t first, u32 op, const Horizon& horizon) {
+  ShadowLds& lds = group_.lds;
+  if (active_ != kAllLanes || 4 * (first + kLanes) > lds.limit) return false;
+  bool in_use = false;
+  for (std::size_t wave = 0; wave < group_.waves.size(); ++wave) {
+    const u32* read = &lds.read_by(wave, first);
+    const u32 until = wave == number_ ? shadow_.done.lds : horizon.until[2 * wave];
+    u32 newest = 0;
+    for (std::size_t i = 0; i < kLanes; ++i) newest = std::max(newest, read[i]);
+    in_use |= newest > until;
+  }
+  ShadowLds::Write* last = &lds.last_write[first];
+  for (std::size_t i = 0; i < kLanes; ++i) in_use |= last[i].op > horizon.until[last[i].source];
+  if (in_use) return false;
+  std::fill_n(last, kLanes,
+              ShadowLds::Write{op, static_cast<u8>(2 * number_ + 1), 15, false});
+  std::fill_n(&lds.undefined[first], kLanes, 0u);
+  return true;
+}
+
 // One dword a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; lanes
 // outside the buffer's bounds bring zeros.
 void CheckedStep::load_to_lds() {
   const u32 op = new_lds_op();
+  const Horizon horizon = this->horizon();
   ShadowLds& lds = group_.lds;
   const u64 base = (wave_.s[kM0] & 0xffffu) + static_cast<u32>(record_.offset0);
+  if (base % 4 == 0 && lds_fills_quietly(base / 4, op, horizon)) return;
   for (u64 m = active_; m != 0; m &= m - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(m));
     const u64 at = base + 4 * lane;
@@ -182,7 +232,7 @@ void CheckedStep::load_to_lds() {
       out_of_bounds(Finding::kLdsOutOfBounds, at, 4, static_cast<int>(lane), true);
       if (at + 4 > 4 * lds.words) continue;
     }
-    lds_write(at, 4, lane, op, true, false);
+    lds_write(at, 4, lane, op, true, false, horizon);
     lds.undefined[at / 4] = 0;
   }
 }

@@ -23,14 +23,15 @@ CheckedStep::Access CheckedStep::lanes() const {
                                   : asmevo::global_lanes(wave_, step_, words);
   Access a;
   a.lanes = 0;
-  for (u64 m = active_; m != 0; m &= m - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    a.address[i] = found.address[i];
-    a.bytes[i] = static_cast<u8>(found.words[i] * unit);
-    const u64 upper = found.address[i] >> 32;
-    const bool elsewhere = static_cast<Space>(record_.space) == Space::kFlat &&
-                           (upper == kSharedAperture >> 32 || upper == kPrivateAperture >> 32);
-    a.lanes |= u64{a.bytes[i] != 0 && !elsewhere} << i;
+  std::memcpy(a.address, found.address, sizeof a.address);
+  for (std::size_t i = 0; i < kLanes; ++i) a.bytes[i] = static_cast<u8>(found.words[i] * unit);
+  for (std::size_t i = 0; i < kLanes; ++i) a.lanes |= u64{a.bytes[i] != 0} << i;
+  a.lanes &= active_;
+  for (std::size_t i = 0; static_cast<Space>(record_.space) == Space::kFlat && i < kLanes; ++i) {
+    const u64 upper = a.address[i] >> 32;
+    if (upper == kSharedAperture >> 32 || upper == kPrivateAperture >> 32) {
+      a.lanes &= ~(u64{1} << i);
+    }
   }
   return a;
 }
@@ -213,10 +214,10 @@ void CheckedStep::global_access() {
   }
   if (a.lanes == 0) return;
   u64 low = ~u64{0}, high = 0;
-  for (u64 m = a.lanes; m != 0; m &= m - 1) {
-    const auto lane = static_cast<std::size_t>(std::countr_zero(m));
-    low = std::min(low, a.address[lane]);
-    high = std::max(high, a.address[lane] + a.bytes[lane]);
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const bool takes_part = (a.lanes >> i) & 1;
+    low = std::min(low, takes_part ? a.address[i] : ~u64{0});
+    high = std::max(high, takes_part ? a.address[i] + a.bytes[i] : 0);
   }
   ShadowMemory::Region* region = low < high ? sanitizer_.memory_.find(low, high - low) : nullptr;
   const bool inside = region != nullptr && region->holds(low, high - low);

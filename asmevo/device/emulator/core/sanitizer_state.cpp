@@ -12,8 +12,10 @@ void WaveShadow::reset(std::size_t row_count, std::size_t instructions, bool haz
   row_origin.resize(row_count);
   std::fill(std::begin(scalar), std::end(scalar), kAllBits);
   for (u16 i = 0; i <= kScc; ++i) scalar_origin[i] = {Origin::Kind::kLaunch, i, 0};
-  vm.clear();
-  lgkm.clear();
+  for (Queue* queue : {&vm, &lgkm}) {
+    queue->clear();
+    queue->ordered = 0;
+  }
   row_flights.assign(row_count, 0);
   std::fill(std::begin(scalar_flights), std::end(scalar_flights), u8{0});
   register_flights = 0;

@@ -55,7 +55,10 @@ struct WaveShadow {
   u32 scalar[kScc + 1];      // undefined bits
   Origin scalar_origin[kScc + 1];
 
-  std::deque<Flight> vm, lgkm;
+  struct Queue : std::deque<Flight> {
+    std::size_t ordered = 0;  // how many return in order
+  };
+  Queue vm, lgkm;
   std::vector<u8> row_flights;  // how many flights will write a row
   u8 scalar_flights[kScc + 1];
   unsigned register_flights = 0;
@@ -79,14 +82,16 @@ struct WaveShadow {
 };
 
 inline constexpr u32 kAllBits = ~u32{0};
+inline constexpr std::size_t kMaxWaves = 16;  // of a workgroup of 1024 work-items
 
 struct ShadowLds {
   struct Write {
     u32 op;     // of its wave, 0: nobody has written
-    u8 wave;
+    u8 source;  // 2 * wave, plus 1 for a load to LDS
     u8 bytes;   // mask
-    bool dma;
     bool atomic;
+    std::size_t wave() const { return source / 2; }
+    bool dma() const { return source & 1; }
   };
 
   u32 limit = 0;  // bytes that the kernel asked for

@@ -88,11 +88,17 @@ class CheckedStep {
   void write_loaded(const Access& a);
   u64 stored_bytes(std::size_t lane, u64 at) const;
   void check_store_data(const CheckOperand& data, u64 lanes);
-  void lds_read(u64 at, u32 bytes, std::size_t lane, u32 op);
-  void lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic);
+  struct Horizon {
+    u32 until[2 * kMaxWaves];
+  };
+  Horizon horizon() const;
+  void lds_read(u64 at, u32 bytes, std::size_t lane, u32 op, const Horizon& horizon);
+  bool lds_fills_quietly(std::size_t first, u32 op, const Horizon& horizon);
+  bool lds_reads_quietly(const u32* base, u32 op, const Horizon& horizon);
+  void lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic,
+                 const Horizon& horizon);
   u32 lds_undefined(u64 at, u32 bytes, Origin& origin) const;
   u32 new_lds_op();
-  bool visible(std::size_t wave, u32 op, bool dma) const;
   void race(std::size_t word, std::size_t other, u32 op, std::size_t lane, bool write,
             bool other_write);
 
