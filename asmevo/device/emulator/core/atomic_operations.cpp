@@ -8,6 +8,14 @@ namespace asmevo {
 
 namespace {
 
+template <class T, auto F>
+void apply(u8* bytes, u64 operand) {
+  T old;
+  std::memcpy(&old, bytes, sizeof old);
+  const T updated = F(old, static_cast<T>(operand));
+  std::memcpy(bytes, &updated, sizeof updated);
+}
+
 // The lanes of an atomic take effect one after another, in rising order, when it issues; with waves
 // and workgroups in the launch's own order that makes every result reproducible.
 template <class T, auto F, class Space>
@@ -28,6 +36,12 @@ void atomic(Wave& w, const Step& s, const LaneAccess& access) {
         throw Fault(FaultKind::kIllegal, "an atomic's address is not a multiple of its size");
       }
       const T operand = read_rows<T>(data, i);
+      if constexpr (std::is_same_v<Space, GlobalSpace> && operand_count<F, T>() == 1) {
+        if (!returns) {
+          w.memory->update(access.address[i], sizeof(T), static_cast<int>(i), apply<T, F>, operand);
+          continue;
+        }
+      }
       T second = 0;
       if constexpr (operand_count<F, T>() == 2) second = read_rows<T>(data + kWords * kLanes, i);
       u8* bytes = Space::bytes(w, access.address[i], sizeof(T), true, i);

@@ -40,10 +40,12 @@ u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write,
     highest = std::max(highest, offsets[i]);
   }
   if (limit < 4 * Words || highest > limit - 4 * Words) return nullptr;
-  const MappedRegion* region = w.memory->find(base + lowest, u64{highest} - lowest + 4 * Words);
-  if (region == nullptr || (write && !region->writable)) return nullptr;
+  u8* bytes = w.memory->range(base + lowest, u64{highest} - lowest + 4 * Words, write);
+  if (bytes != nullptr && w.memory->tracked()) {
+    w.memory->mark_lanes(base, offsets, kLanes, 4 * Words, write);
+  }
   low = lowest;
-  return region->bytes + (base + lowest - region->base);
+  return bytes;
 }
 
 template <u8 Words>
