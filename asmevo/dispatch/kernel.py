@@ -132,6 +132,7 @@ def declare(
     name: str,
     source: Source,
     symbol: str | None = None,
+    choices: Mapping[str, Any] | None = None,
     launch: Mapping[str, Any] | None = None,
     buffers: Sequence[Mapping[str, Any]] = (),
     scalars: Sequence[Mapping[str, Any]] = (),
@@ -141,7 +142,11 @@ def declare(
     operation: Operation | None = None,
     accuracy: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Kernel:
-    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key."""
+    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key.
+
+    ``choices`` are what the rest of a YAML refers to (``${..choices.rounding}``), such as which of
+    a family's objects it is; here they mean nothing.
+    """
     where = f"kernel '{name}'"
     if operation is not None and not isinstance(operation, Operation):
         raise KernelError(f"the operation of {where} is a {type(operation).__name__}")
