@@ -109,10 +109,13 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A 64-bit pointer inside the kernarg: ``offset`` bytes in, to ``regions[region]``."""
+    """A 64-bit pointer to ``regions[region]``, ``offset`` bytes into the kernarg, or into
+    ``regions[holder]``: kernels take tables of pointers.
+    """
 
     offset: int
     region: int
+    holder: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ class Dispatch:
     pointers: tuple[Pointer, ...]
     dynamic_lds: int = 0
     held_out: bool = False
-    names: Mapping[str, int | float] = field(default_factory=dict)
+    names: Mapping[str, int | float] = field(default_factory=dict, compare=False)
 
     def with_poisoned_outputs(self, seed: int) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
@@ -153,10 +156,17 @@ class Dispatch:
     def moved(self, displacement: int) -> Dispatch:
         """The same launch with every region ``displacement`` bytes further, and its pointers."""
         kernarg = bytearray(self.kernarg)
-        regions = tuple(replace(r, address=r.address + displacement) for r in self.regions)
+        contents = {p.holder: bytearray(self.regions[p.holder].data)
+                    for p in self.pointers if p.holder is not None}
         for pointer in self.pointers:
-            old = int.from_bytes(kernarg[pointer.offset:pointer.offset + 8], "little")
-            kernarg[pointer.offset:pointer.offset + 8] = (old + displacement).to_bytes(8, "little")
+            holder = kernarg if pointer.holder is None else contents[pointer.holder]
+            place = slice(pointer.offset, pointer.offset + 8)
+            old = int.from_bytes(holder[place], "little")
+            holder[place] = (old + displacement).to_bytes(8, "little")
+        regions = tuple(
+            replace(r, address=r.address + displacement,
+                    data=bytes(contents[i]) if i in contents else r.data)
+            for i, r in enumerate(self.regions))
         return replace(self, kernarg=bytes(kernarg), regions=regions)
 
     @property

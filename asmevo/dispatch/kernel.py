@@ -28,16 +28,18 @@ SCALAR_FORMATS: Mapping[str, str] = {
 class Buffer:
     """A pointer argument. ``count`` is an expression in elements; ``scale`` that of its inputs.
 
-    ``family`` replaces the oracle's input family for this buffer.
+    ``family`` replaces the oracle's input family for this buffer. ``addresses`` makes it a table of
+    pointers to the buffers named; those may leave out their own ``offset`` in the kernarg.
     """
 
     name: str
-    offset: int
     role: Role
     element: ElementType
     count: str | int
+    offset: int | None = None
     scale: float = 1.0
     family: str | None = None
+    addresses: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.family is not None and self.family not in FAMILIES:

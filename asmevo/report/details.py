@@ -22,7 +22,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     """The parts to print, from top to bottom."""
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
-             "inspect": _inspect, "run": _run}[result.task]
+             "inspect": _inspect, "run": _run, "compile": _compile}[result.task]
     yield from parts(result, details)
 
 
@@ -189,6 +189,20 @@ def _run(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]
         ("device", result.device),
         ("throughput", f"{(rate or 0) / 1e6:.1f} M wave-instructions/s"),
         ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(
+        ("kernel", f"{result.kernel} ({result.symbol})"),
+        ("source", details["source"]),
+        ("compiler", details["compiler"]),
+        ("object", f"{details['path']} ({details['bytes']} bytes)"),
+        ("SHA-256", result.original_sha256),
+        ("launch", f"workgroups of {details['launch']['workgroup']} work-items with "
+                   f"{details['launch']['dynamic_lds']} bytes of LDS added"),
+        ("resources", ", ".join(f"{key} {value}" for key, value in details["resources"].items())),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
 

@@ -216,3 +216,34 @@ def test_a_buffer_has_a_family_of_its_own() -> None:
     assert all(d.regions[0].data == bytes(16) for d in dispatches(kernel(buffers=buffers)))
     with pytest.raises(KernelError, match="'nul'"):
         kernel(buffers=[{**buffers[0], "family": "nul"}])
+
+
+def test_a_table_of_addresses_moves_with_its_buffers() -> None:
+    buffers = [
+        {"name": "table", "offset": 0, "role": "input", "element": "u64", "count": 2,
+         "addresses": ["second", "first"]},
+        {"name": "first", "role": "input", "element": "f32", "count": 4},
+        {"name": "second", "offset": 8, "role": "output", "element": "f32", "count": 4},
+    ]
+    made = dispatches(kernel(buffers=buffers))[0]
+    for moved in (made, made.moved(0x40000), made.with_poisoned_outputs(3).moved(-0x1000)):
+        table, first, second = moved.regions
+        assert struct.unpack("<2Q", table.data) == (second.address, first.address)
+        assert struct.unpack_from("<2Q", moved.kernarg) == (table.address, second.address)
+    assert made.moved(0x1000).regions[1].data == made.regions[1].data
+
+
+@pytest.mark.parametrize(("change", "word"), [
+    ({"addresses": ["nowhere"]}, "'nowhere'"),
+    ({"element": "u32"}, "u64"),
+    ({"addresses": []}, "no table points to it"),
+    ({"count": 1, "addresses": ["first", "first"]}, "2 addresses in 1 elements"),
+])
+def test_malformed_tables_are_named(change: dict[str, Any], word: str) -> None:
+    buffers = [
+        {"name": "table", "offset": 0, "role": "input", "element": "u64", "count": 2,
+         "addresses": ["first"], **change},
+        {"name": "first", "role": "input", "element": "f32", "count": 4},
+    ]
+    with pytest.raises(KernelError, match=word):
+        dispatches(kernel(buffers=buffers))

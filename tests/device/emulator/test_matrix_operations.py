@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from asmevo.device.emulator.lower import OPERATIONS
+from asmevo.device.emulator.record import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.device.emulator.conftest import Bench

@@ -22,6 +22,9 @@ enum class Shape : u8 {
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
+  kFlat,        // dst = data, src0 = address pair, imm0 = offset
+  kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
+  kCache,       // nothing
 };
 
 enum Trait : u16 {
@@ -41,6 +44,7 @@ enum Trait : u16 {
   kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
   kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
   kReadsDst = 1 << 9,    // SOPK: src0 is the destination
+  kReturnsHalf = 1 << 14,  // an atomic's old value has half the words of its data
 };
 
 struct Operation {
@@ -58,7 +62,13 @@ std::span<const Operation> integer_operations();
 std::span<const Operation> float_operations();
 std::span<const Operation> compare_operations();
 std::span<const Operation> matrix_operations();
-std::span<const Operation> memory_operations();
+std::span<const Operation> scalar_memory_operations();
+std::span<const Operation> buffer_operations();
+std::span<const Operation> flat_operations();
+std::span<const Operation> atomic_operations();
+std::span<const Operation> lds_operations();
+std::span<const Operation> lds_permute_operations();
+std::span<const Operation> lds_atomic_operations();
 
 // All tables one after another; an operation's id is its index.
 std::span<const Operation> operations();
