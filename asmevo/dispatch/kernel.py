@@ -28,7 +28,8 @@ SCALAR_FORMATS: Mapping[str, str] = {
 class Buffer:
     """A pointer argument. ``count`` is an expression in elements; ``scale`` that of its inputs.
 
-    ``family`` replaces the oracle's input family for this buffer.
+    ``family`` replaces the oracle's input family for this buffer. ``order_dependent``: workgroups
+    add to it with floating-point atomics, so its last bits depend on who comes first.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Buffer:
     count: str | int
     scale: float = 1.0
     family: str | None = None
+    order_dependent: bool = False
 
     def __post_init__(self) -> None:
         if self.family is not None and self.family not in FAMILIES:

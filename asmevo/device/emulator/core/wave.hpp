@@ -115,6 +115,7 @@ struct Wave {
   u32 vgprs = 0;         // architectural rows
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
+  std::size_t straight_from = 0;  // where the instructions that ran without a jump begin
   bool gpr_index_enabled = false;
   bool vskip = false;
   unsigned lds_loads = 0;  // outstanding in vm
@@ -170,11 +171,19 @@ struct Wave {
   // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
   // load only after a wait.
   void land_lds_loads();
+  // Deliver results that are so old that hardware has returned them, before another vector memory
+  // operation issues. Only a wait guarantees it, but kernels rely on it. AITER's fmoe objects with
+  // VSKIP read their results back from LDS and hand them to atomics some 270 instructions later
+  // without a wait; those in bf16 count their first prefetches wrongly and multiply with four
+  // matrix operands that were loaded some 750 instructions earlier, of which no wait says so.
+  void land_overdue();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
+  void jump(std::size_t target) { pc = straight_from = target; }
 
  private:
   void deliver(const Pending& p);
+  bool is_overdue(const Pending& p, std::size_t instructions) const;
 };
 
 }  // namespace asmevo
