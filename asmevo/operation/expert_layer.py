@@ -71,7 +71,7 @@ class ExpertLayer(Operation):
         if self.scales == "none":
             return x
         scale: Array = arrays["x_scale"].astype(np.float64).reshape(-1, len(x)).T
-        return x * np.repeat(scale, dim // scale.shape[1], axis=1)
+        return np.asarray(x * np.repeat(scale, dim // scale.shape[1], axis=1))
 
     def matrix(self, arrays: Arrays, name: str, expert: int, rows: int, columns: int) -> Array:
         """One expert's ``w1`` or ``w2`` with its scales."""
@@ -80,9 +80,9 @@ class ExpertLayer(Operation):
             return matrix
         scale: Array = arrays[f"{name}_scale"].astype(np.float64)
         if self.scales == "row":
-            return matrix * scale.reshape(-1, rows)[expert][:, None]
+            return np.asarray(matrix * scale.reshape(-1, rows)[expert][:, None])
         blocks = scale.reshape(-1, rows // self.block, columns // self.block)[expert]
-        return matrix * np.kron(blocks, np.ones((self.block, self.block)))
+        return np.asarray(matrix * np.kron(blocks, np.ones((self.block, self.block))))
 
 
 def requantised(values: Array, dtype: np.dtype[np.generic], block: int) -> Array:

@@ -37,7 +37,8 @@ def drawn(tokens: int, experts: int, top: int, rng: np.random.Generator) -> tupl
 
 
 def sorted_tables(chosen: Array, weights: Array, arrays: Arrays, rows: int) -> dict[str, Array]:
-    """Contents of ``sorted_ids``, ``sorted_weights``, ``sorted_experts`` and ``valid_ids``.
+    """Contents of ``sorted_ids``, ``sorted_weights`` if a kernel takes them, ``sorted_experts`` and
+    ``valid_ids``.
 
     Every expert's rows, in the order of tokens, fill blocks of ``rows``. A row is
     ``choice << 24 | token``; the rest of a block names the token after the last one with weight
@@ -46,8 +47,8 @@ def sorted_tables(chosen: Array, weights: Array, arrays: Arrays, rows: int) -> d
     case and does not clear.
     """
     tokens, top = chosen.shape
-    ids, scales, owners = (arrays[name].copy() for name in (
-        "sorted_ids", "sorted_weights", "sorted_experts"))
+    ids, owners = arrays["sorted_ids"].copy(), arrays["sorted_experts"].copy()
+    scales = arrays.get("sorted_weights", np.zeros(len(ids), np.float32)).copy()
     block = 0
     for expert in range(int(chosen.max()) + 1):
         token, choice = np.nonzero(chosen == expert)
@@ -59,15 +60,17 @@ def sorted_tables(chosen: Array, weights: Array, arrays: Arrays, rows: int) -> d
         scales[place] = np.append(weights[token, choice], np.zeros(padding))
         owners[block:block + used] = expert
         block += used
-    return {
+    tables = {
         "sorted_ids": ids, "sorted_weights": scales, "sorted_experts": owners,
         "valid_ids": np.array([block * rows, tokens], arrays["valid_ids"].dtype),
     }
+    return {name: table for name, table in tables.items() if name in arrays}
 
 
 def groups(arrays: Arrays, tokens: int, rows: int) -> Iterator[Group]:
-    """The rows that the tables describe, block by block, without padding."""
-    ids, weights = arrays["sorted_ids"].astype(np.int64), arrays["sorted_weights"]
+    """The rows that the tables describe, block by block, without padding; weights may be absent."""
+    ids = arrays["sorted_ids"].astype(np.int64)
+    weights = arrays.get("sorted_weights", np.ones(len(ids)))
     for block in range(-(-int(arrays["valid_ids"][0]) // rows)):
         place = slice(block * rows, (block + 1) * rows)
         token = ids[place] & _TOKEN_MASK
