@@ -42,8 +42,8 @@ class Emulator:
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
     guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
     effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
-    kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
+    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
+    gives is always the canonical quiet one (f32 0x7fc00000).
 
     ``name`` is recorded with every timing, with a digest of the cycle model's parameters behind it,
     so that times of different models are never taken for one another's. ``instruction_budget``
@@ -94,12 +94,10 @@ class EmulatedKernel:
         self._kernel = kernel
         self.program = program
         self._layout = launch.register_layout(kernel.descriptor)
-        mode = launch.float_mode(kernel.descriptor)
         try:
             self._core = core.Program(
                 lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                keep_denormal_inputs=mode.keep_denormal_inputs,
-                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp)
+                mode=launch.float_mode(kernel.descriptor))
         except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None

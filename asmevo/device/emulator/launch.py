@@ -23,19 +23,15 @@ _KERNARG_ALIGN = 4096
 # Scalar loads of a kernarg tail are widened by compilers up to this many bytes.
 _KERNARG_PAD = 64
 
-_DENORM_INPUTS = 0x10
-_DENORM_RESULTS = 0x20
-_ROUNDING = 0x0F
-_F16_F64_DENORMALS = 0xC0
-
-
-@dataclass(frozen=True, slots=True)
-class FloatMode:
-    """f32 behaviour; rounding is to nearest even and f16/f64 denormals are kept."""
-
-    keep_denormal_inputs: bool
-    keep_denormal_results: bool
-    dx10_clamp: bool
+# MODE bits above FP_ROUND and FP_DENORM, which are the descriptor's float mode (CDNA3 ISA, "Mode
+# Register").
+_DX10_CLAMP = 1 << 8
+_IEEE = 1 << 9
+_FP16_OVERFLOW = 1 << 23
+_EXCEPTIONS = (
+    "exception_fp_ieee_invalid_op", "exception_fp_denorm_src", "exception_fp_ieee_div_zero",
+    "exception_fp_ieee_overflow", "exception_fp_ieee_underflow", "exception_fp_ieee_inexact",
+    "exception_int_div_zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +50,16 @@ class RegisterLayout:
     work_item_dimensions: int
 
 
-def float_mode(descriptor: KernelDescriptor) -> FloatMode:
-    """The FP mode at entry. Raises `UnsupportedError` for one that is not modelled."""
-    mode = descriptor.float_mode
-    if mode & _ROUNDING:
-        raise UnsupportedError("the emulator rounds to nearest even only; the kernel descriptor "
-                               f"asks for rounding mode {mode & _ROUNDING:#x}")
-    if mode & _F16_F64_DENORMALS != _F16_F64_DENORMALS:
-        raise UnsupportedError("the emulator does not model flushed f16 and f64 denormals")
-    if descriptor.ieee_mode:
-        raise UnsupportedError("the emulator does not model IEEE mode (amdhsa_ieee_mode 1)")
-    if descriptor.fp16_overflow:
-        raise UnsupportedError("the emulator does not model fp16_overflow")
-    return FloatMode(bool(mode & _DENORM_INPUTS), bool(mode & _DENORM_RESULTS),
-                     descriptor.dx10_clamp)
+def float_mode(descriptor: KernelDescriptor) -> int:
+    """The MODE register at entry.
+
+    Raises `UnsupportedError` for exceptions, which would call a trap handler.
+    """
+    for name in _EXCEPTIONS:
+        if descriptor.field(f"enable_{name}"):
+            raise UnsupportedError(f"the emulator does not model exceptions ({name})")
+    return (descriptor.float_mode | _DX10_CLAMP * descriptor.dx10_clamp
+            | _IEEE * descriptor.ieee_mode | _FP16_OVERFLOW * descriptor.fp16_overflow)
 
 
 def register_layout(descriptor: KernelDescriptor) -> RegisterLayout:
