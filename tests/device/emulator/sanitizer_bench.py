@@ -17,6 +17,7 @@ from asmevo.isa.program import Program
 
 VGPRS, AGPRS = 64, 32
 WORDS = 1024
+_KEEP_DENORMALS = 0xF0
 
 
 def assemble(lines: Sequence[str]) -> Program:
@@ -53,8 +54,7 @@ class Kernel:
         memory = core.Memory([(r.name, r.base, b, r.role.written)
                               for r, b in zip(regions, buffers, strict=True)])
         sgprs = [part for r in regions for part in (r.address & 0xFFFFFFFF, r.address >> 32)]
-        lowered = core.Program(lower(program), vgprs=VGPRS, agprs=AGPRS, keep_denormal_inputs=True,
-                               keep_denormal_results=True, dx10_clamp=False)
+        lowered = core.Program(lower(program), vgprs=VGPRS, agprs=AGPRS, mode=_KEEP_DENORMALS)
         pairs = hazard_pairs(program)
         sanitizer = core.Sanitizer(
             lowered, check_records(program),

@@ -53,8 +53,8 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
     if (o.reg == kAbsent || o.reg == kConstant) continue;
     item.has_uses |= (o.flags & kOperandUse) != 0;
     require(o.words >= 1 && o.words <= 32, index, "operand size");
-    if (o.reg <= kScc) {
-      require(o.reg + o.words <= kScc + (o.reg == kScc ? 1 : 0), index, "scalar out of range");
+    if (o.reg <= kShadowScc) {
+      require(o.reg + o.words <= kShadowScc + (o.reg == kShadowScc ? 1 : 0), index, "scalar out of range");
       continue;
     }
     require(o.reg >= kVgpr0 && o.reg < kRegisterEnd, index, "no such register");
@@ -80,7 +80,7 @@ void Sanitizer::check_memory(const CheckRecord& r, const Step& s, std::size_t in
   const auto space = static_cast<Space>(r.space);
   if (space == Space::kScalar) {
     const CheckOperand& base = r.operands[kBase];
-    require(base.reg < kScc && base.words >= 2, index, "scalar base");
+    require(base.reg < kShadowScc && base.words >= 2, index, "scalar base");
     return;
   }
   if (space == Space::kUnchecked) return;

@@ -81,7 +81,8 @@ inline constexpr std::array<std::pair<const char*, u16>, 6> kCheckOperandFlagNam
     {"read", kOperandRead}, {"write", kOperandWrite}, {"lane_mask", kOperandLaneMask},
     {"use", kOperandUse}, {"invert", kOperandInvert}, {"defined", kOperandDefined}}};
 
-inline constexpr u16 kScc = 128;  // asmevo/isa/registers.py
+
+inline constexpr u16 kShadowScc = 128;  // as in asmevo/isa/registers.py
 
 struct CheckOperand {
   u16 reg;    // a register number, kConstant or kAbsent

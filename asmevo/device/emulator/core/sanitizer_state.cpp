@@ -11,7 +11,7 @@ void WaveShadow::reset(std::size_t row_count, std::size_t instructions, bool haz
   rows.assign(row_count, Row::kUndefined);
   row_origin.resize(row_count);
   std::fill(std::begin(scalar), std::end(scalar), kAllBits);
-  for (u16 i = 0; i <= kScc; ++i) scalar_origin[i] = {Origin::Kind::kLaunch, i, 0};
+  for (u16 i = 0; i <= kShadowScc; ++i) scalar_origin[i] = {Origin::Kind::kLaunch, i, 0};
   for (Queue* queue : {&vm, &lgkm}) {
     queue->clear();
     queue->ordered = 0;

@@ -52,15 +52,15 @@ struct WaveShadow {
   std::vector<u32> bits;     // kLanes a row, valid for kMixed
   std::vector<Row> rows;
   std::vector<Origin> row_origin;
-  u32 scalar[kScc + 1];      // undefined bits
-  Origin scalar_origin[kScc + 1];
+  u32 scalar[kShadowScc + 1];      // undefined bits
+  Origin scalar_origin[kShadowScc + 1];
 
   struct Queue : std::deque<Flight> {
     std::size_t ordered = 0;  // how many return in order
   };
   Queue vm, lgkm;
   std::vector<u8> row_flights;  // how many flights will write a row
-  u8 scalar_flights[kScc + 1];
+  u8 scalar_flights[kShadowScc + 1];
   unsigned register_flights = 0;
 
   std::vector<LdsOp> lds_ops;  // from 1

@@ -37,13 +37,13 @@ class CheckedStep {
 
   const CheckOperand& operand(std::size_t at) const { return record_.operands[at]; }
   static bool is_vector(const CheckOperand& o) { return o.reg >= kVgpr0 && o.reg < kRegisterEnd; }
-  static bool is_scalar(const CheckOperand& o) { return o.reg <= kScc; }
+  static bool is_scalar(const CheckOperand& o) { return o.reg <= kShadowScc; }
   u16 row_of(const CheckOperand& o) const { return row_of(o.reg); }
   u16 row_of(u16 reg) const {
     return static_cast<u16>(reg < kAgpr0 ? reg - kVgpr0
                                          : sanitizer_.program_.vgprs() + (reg - kAgpr0));
   }
-  u32 scalar_value(u16 reg) const { return reg == kScc ? wave_.scc : wave_.s[reg]; }
+  u32 scalar_value(u16 reg) const { return reg == kShadowScc ? wave_.scc : wave_.s[reg]; }
 
   // Whether any bit of a source may be undefined, looking at whole registers only.
   bool is_dirty(const CheckOperand& o) const;

@@ -255,7 +255,7 @@ void CheckedStep::scalar_values() {
   for (const std::size_t k : {kSecondDst, kExtraDst}) {
     const CheckOperand& o = operand(k);
     if (!is_scalar(o)) continue;
-    write_scalar(o, o.reg == kScc ? any : (any ? ~u64{0} : 0), origin);
+    write_scalar(o, o.reg == kShadowScc ? any : (any ? ~u64{0} : 0), origin);
   }
 }
 
