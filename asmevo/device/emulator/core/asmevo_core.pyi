@@ -80,8 +80,8 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
     host threads; the result does not depend on the number of threads. ``seconds`` of host time end
     the launch, 0 never does. A work-item has ``private_bytes`` of scratch; ``entry`` is the index
-    of the first instruction. A ``sanitizer`` takes one thread. Raises `FaultError`, ValueError for an impossible launch, and what a
-    signal handler raises.
+    of the first instruction. A launch with a ``sanitizer`` takes one thread. Raises `FaultError`,
+    ValueError for an impossible launch, and what a signal handler raises.
     """
 
 # Of the sanitizer's records: their size, operands each, and the names behind numbers and bits.
