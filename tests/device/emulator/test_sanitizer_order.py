@@ -173,6 +173,7 @@ def test_races() -> None:
     both = ["v_and_b32_e32 v20, 0xff, v1", "ds_write_b32 v20, v0"]
     report = kernel.only(both, Kind.LDS_RACE)
     assert "wrote" in report.detail
+    kernel.clean([both[0], "v_mov_b32_e32 v5, 7", "ds_write_b32 v20, v5"])
 
 
 @pytest.mark.parametrize("body", [

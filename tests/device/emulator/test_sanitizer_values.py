@@ -65,6 +65,8 @@ DEFINED_BITS = [
     # Carries run upwards only.
     (["v_lshlrev_b32_e32 v7, 16, v9", "v_add_u32_e32 v7, v7, v0",
       "v_and_b32_e32 v6, 15, v7"], True),
+    (["v_mov_b32_e32 v8, 1", "v_mad_u64_u32 v[6:7], s[20:21], v0, v0, v[8:9]"], True),
+    (["v_mov_b32_e32 v8, 1", "v_mad_u64_u32 v[6:7], s[20:21], v0, v9, v[8:9]"], False),
     (["v_add_u32_e32 v7, v9, v0", "v_and_b32_e32 v6, 0x100, v7"], False),
     (["v_mov_b32_sdwa v6, v0 dst_sel:WORD_0 dst_unused:UNUSED_PRESERVE src0_sel:DWORD"], False),
     (["v_mov_b32_sdwa v6, v0 dst_sel:WORD_0 dst_unused:UNUSED_PRESERVE src0_sel:DWORD",

@@ -43,7 +43,8 @@ Sanitizer::Sanitizer(const Program& program, std::span<const CheckRecord> record
 }
 
 Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) const {
-  Item item{r, false, 0, 0, false};
+  Item item{};
+  item.record = r;
   require(r.flow < kFlowNames.size() && r.space < kSpaceNames.size(), index, "unknown check");
   const bool is_memory = static_cast<Space>(r.space) != Space::kNone;
   require(!is_memory || (r.parts >= 1 && r.parts <= 2 && r.bytes <= 64), index, "access size");
@@ -52,6 +53,7 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
     const CheckOperand& o = r.operands[k];
     if (o.reg == kAbsent || o.reg == kConstant) continue;
     item.has_uses |= (o.flags & kOperandUse) != 0;
+    item.register_at[item.registers++] = static_cast<u8>(k);
     require(o.words >= 1 && o.words <= 32, index, "operand size");
     if (o.reg <= kShadowScc) {
       require(o.reg + o.words <= kShadowScc + (o.reg == kShadowScc ? 1 : 0), index, "scalar out of range");
@@ -121,7 +123,7 @@ void Sanitizer::begin_workgroup(ShadowGroup& group, u32 id, std::size_t waves,
       const auto reg = row < program_.vgprs() ? kVgpr0 + row : kAgpr0 + row - program_.vgprs();
       w.row_origin[row] = {Origin::Kind::kLaunch, static_cast<u16>(reg), 0};
     }
-    w.rows[0] = WaveShadow::Row::kDefined;
+    w.set(0, WaveShadow::Row::kDefined);
     for (std::size_t i = 0; i < launch.user_sgprs.size(); ++i) w.scalar[i] = 0;
     for (const int at : launch.group_id_sgprs) {
       if (at >= 0) w.scalar[at] = 0;
@@ -211,7 +213,8 @@ void CheckedStep::pass_barrier() {
 }
 
 void CheckedStep::check_flights() {
-  for (const CheckOperand& o : record_.operands) {
+  for (u32 k = 0; k < item_.registers; ++k) {
+    const CheckOperand& o = operand(item_.register_at[k]);
     if (o.flags & kOperandRead) check_registers(o, false);
     if (o.flags & kOperandWrite) check_registers(o, true);
   }
@@ -221,10 +224,13 @@ void CheckedStep::check_registers(const CheckOperand& o, bool writes) {
   const bool vector = is_vector(o);
   if (!vector && !is_scalar(o)) return;
   const u16 first = vector ? row_of(o) : o.reg;
-  const u8* flights = vector ? &shadow_.row_flights[first] : &shadow_.scalar_flights[first];
-  u32 any = 0;
-  for (u32 i = 0; i < o.words; ++i) any |= flights[i];
-  if (any == 0) return;
+  if (vector) {
+    if (!shadow_.flying.any(first, o.words)) return;
+  } else {
+    u32 any = 0;
+    for (u32 i = 0; i < o.words; ++i) any |= shadow_.scalar_flights[first + i];
+    if (any == 0) return;
+  }
   // Two loads of one kind that returns in order write their common destination in order.
   const bool ordered = !(record_.flags & kCheckUnordered);
   for (const auto* queue : {&shadow_.vm, &shadow_.lgkm}) {
@@ -252,8 +258,12 @@ void CheckedStep::retire(const Flight& f) {
     done = std::max(done, f.lds_op);
   }
   if (f.reg == kAbsent) return;
-  for (u32 i = 0; i < f.words; ++i) {
-    --(f.vector ? shadow_.row_flights[f.reg + i] : shadow_.scalar_flights[f.reg + i]);
+  for (std::size_t at = f.reg; at < f.reg + std::size_t{f.words}; ++at) {
+    if (!f.vector) {
+      --shadow_.scalar_flights[at];
+    } else if (--shadow_.row_flights[at] == 0) {
+      shadow_.flying.remove(at);
+    }
   }
   --shadow_.register_flights;
 }
@@ -261,8 +271,9 @@ void CheckedStep::retire(const Flight& f) {
 void CheckedStep::issue(bool vm, Flight f) {
   f.vm = vm;
   if (f.reg != kAbsent) {
-    for (u32 i = 0; i < f.words; ++i) {
-      ++(f.vector ? shadow_.row_flights[f.reg + i] : shadow_.scalar_flights[f.reg + i]);
+    for (std::size_t at = f.reg; at < f.reg + std::size_t{f.words}; ++at) {
+      ++(f.vector ? shadow_.row_flights[at] : shadow_.scalar_flights[at]);
+      if (f.vector) shadow_.flying.add(at);
     }
     ++shadow_.register_flights;
   }

@@ -62,6 +62,8 @@ class Sanitizer {
   struct Item {  // a record, resolved
     CheckRecord record;
     bool has_uses;
+    u8 registers;  // operands that are registers
+    u8 register_at[kCheckOperands];
     u16 first_hazard, hazards;  // that end here, in hazards_
     bool starts_hazard;
   };

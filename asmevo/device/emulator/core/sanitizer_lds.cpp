@@ -99,6 +99,15 @@ bool CheckedStep::lds_reads_quietly(const u32* base, u32 op, const Horizon& hori
   return undefined == 0 && !unseen && !misplaced;
 }
 
+// Whether a ds_write stores in [first, end) what LDS holds there: writing a value twice is no race.
+bool CheckedStep::lds_keeps(u64 first, u64 end, u64 at, std::size_t lane) const {
+  if (end > wave_.group->lds_bytes() || record_.parts != 1) return false;
+  u32 old = 0;
+  std::memcpy(&old, wave_.group->lds() + first, end - first);
+  const u32 mask = end - first == 4 ? kAllBits : (1u << (8 * (end - first))) - 1;
+  return ((old ^ static_cast<u32>(stored_bytes(lane, first - at))) & mask) == 0;
+}
+
 void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic,
                             const Horizon& horizon) {
   ShadowLds& lds = group_.lds;
@@ -110,7 +119,9 @@ void CheckedStep::lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dm
     const bool overlaps = (last.bytes & mask) != 0;
     if (overlaps && last.op > horizon.until[last.source] && !(atomic && last.atomic)) {
       if (last.wave() != number_) {
-        race(word, last.wave(), last.op, lane, true, true);
+        if (dma || atomic || !lds_keeps(first, end, at, lane)) {
+          race(word, last.wave(), last.op, lane, true, true);
+        }
       } else if (!dma) {
         Report r = report(Finding::kLdsOrder);
         r.producer = static_cast<i32>(shadow_.lds_ops[last.op].pc);

@@ -16,7 +16,7 @@ enum class Flow : u8 {
   kAny,         // one undefined bit makes the whole result undefined
   kMove,
   kAnd, kOr, kXor,
-  kAdd,         // and subtract: carries run upwards
+  kAdd,         // subtract, multiply, the low bits of which: effects run upwards
   kShiftLeft, kShiftRight, kShiftSigned,  // src0 by src1
   kAndOr, kOr3, kShiftOr, kShiftAdd,
   kBitField,    // src0, offset src1, width src2

@@ -8,7 +8,9 @@ namespace asmevo {
 
 void WaveShadow::reset(std::size_t row_count, std::size_t instructions, bool hazards) {
   bits.resize(row_count * kLanes);
-  rows.assign(row_count, Row::kUndefined);
+  rows.resize(row_count);
+  dirty.clear();
+  for (std::size_t row = 0; row < row_count; ++row) set(row, Row::kUndefined);
   row_origin.resize(row_count);
   std::fill(std::begin(scalar), std::end(scalar), kAllBits);
   for (u16 i = 0; i <= kShadowScc; ++i) scalar_origin[i] = {Origin::Kind::kLaunch, i, 0};
@@ -17,6 +19,7 @@ void WaveShadow::reset(std::size_t row_count, std::size_t instructions, bool haz
     queue->ordered = 0;
   }
   row_flights.assign(row_count, 0);
+  flying.clear();
   std::fill(std::begin(scalar_flights), std::end(scalar_flights), u8{0});
   register_flights = 0;
   lds_ops.assign(1, {});
@@ -31,7 +34,7 @@ u32* WaveShadow::mixed(u16 row) {
   u32* out = &bits[row * kLanes];
   if (rows[row] != Row::kMixed) {
     std::fill_n(out, kLanes, rows[row] == Row::kUndefined ? kAllBits : 0u);
-    rows[row] = Row::kMixed;
+    set(row, Row::kMixed);
   }
   return out;
 }

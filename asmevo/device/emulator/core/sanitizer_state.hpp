@@ -1,6 +1,7 @@
 // The sanitizer's shadow of registers, counters, LDS and memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -41,6 +42,24 @@ struct LdsOp {
 
 // Definedness of one wave's registers, one bit a bit: set means undefined. Rows that are wholly
 // defined or wholly undefined, which is most of them, have no bits of their own.
+// A set of vector rows.
+class RowSet {
+ public:
+  void add(std::size_t row) { words_[row / 64] |= u64{1} << (row % 64); }
+  void remove(std::size_t row) { words_[row / 64] &= ~(u64{1} << (row % 64)); }
+  void clear() { std::fill(std::begin(words_), std::end(words_), u64{0}); }
+  // Whether any of `count` rows, at most 63, is in the set.
+  bool any(std::size_t first, std::size_t count) const {
+    const std::size_t shift = first % 64;
+    u64 bits = words_[first / 64] >> shift;
+    if (shift != 0) bits |= words_[first / 64 + 1] << (64 - shift);
+    return (bits & ((u64{1} << count) - 1)) != 0;
+  }
+
+ private:
+  u64 words_[2 * 256 / 64 + 1] = {};
+};
+
 struct ShadowGroup;
 
 struct WaveShadow {
@@ -50,7 +69,8 @@ struct WaveShadow {
   u16 number = 0;            // within the workgroup
 
   std::vector<u32> bits;     // kLanes a row, valid for kMixed
-  std::vector<Row> rows;
+  std::vector<Row> rows;     // changed by `set` alone
+  RowSet dirty;              // those that are not kDefined
   std::vector<Origin> row_origin;
   u32 scalar[kShadowScc + 1];      // undefined bits
   Origin scalar_origin[kShadowScc + 1];
@@ -60,6 +80,7 @@ struct WaveShadow {
   };
   Queue vm, lgkm;
   std::vector<u8> row_flights;  // how many flights will write a row
+  RowSet flying;                // rows with any
   u8 scalar_flights[kShadowScc + 1];
   unsigned register_flights = 0;
 
@@ -77,6 +98,10 @@ struct WaveShadow {
   std::vector<u64> issued;   // per instruction that starts a hazard: the clock after it, or 0
 
   void reset(std::size_t row_count, std::size_t instructions, bool hazards);
+  void set(std::size_t row, Row state) {
+    rows[row] = state;
+    if (state == Row::kDefined) dirty.remove(row); else dirty.add(row);
+  }
   // Turn a row into one with bits of its own.
   u32* mixed(u16 row);
 };

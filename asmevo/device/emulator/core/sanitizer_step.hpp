@@ -93,6 +93,7 @@ class CheckedStep {
   };
   Horizon horizon() const;
   void lds_read(u64 at, u32 bytes, std::size_t lane, u32 op, const Horizon& horizon);
+  bool lds_keeps(u64 first, u64 end, u64 at, std::size_t lane) const;
   bool lds_fills_quietly(std::size_t first, u32 op, const Horizon& horizon);
   bool lds_reads_quietly(const u32* base, u32 op, const Horizon& horizon);
   void lds_write(u64 at, u32 bytes, std::size_t lane, u32 op, bool dma, bool atomic,

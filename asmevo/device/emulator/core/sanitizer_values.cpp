@@ -7,12 +7,7 @@
 namespace asmevo {
 
 bool CheckedStep::is_dirty(const CheckOperand& o) const {
-  if (is_vector(o)) {
-    const u16 row = row_of(o);
-    u8 any = 0;
-    for (u32 i = 0; i < o.words; ++i) any |= static_cast<u8>(shadow_.rows[row + i]);
-    return any != 0;
-  }
+  if (is_vector(o)) return shadow_.dirty.any(row_of(o), o.words);
   if (!is_scalar(o)) return false;
   u32 any = 0;
   for (u32 i = 0; i < o.words; ++i) any |= shadow_.scalar[o.reg + i];
@@ -156,7 +151,7 @@ void CheckedStep::settle(u16 row) {
   const u32* bits = &shadow_.bits[row * kLanes];
   u32 any = 0;
   for (std::size_t i = 0; i < kLanes; ++i) any |= bits[i];
-  if (any == 0) shadow_.rows[row] = WaveShadow::Row::kDefined;
+  if (any == 0) shadow_.set(row, WaveShadow::Row::kDefined);
 }
 
 void CheckedStep::write_defined(const CheckOperand& o, u64 lanes) {
@@ -165,12 +160,13 @@ void CheckedStep::write_defined(const CheckOperand& o, u64 lanes) {
     for (u32 i = 0; i < o.words; ++i) shadow_.scalar[o.reg + i] = 0;
     return;
   }
+  if (!shadow_.dirty.any(row_of(o), o.words)) return;
   const u32 keep = o.words == 1 ? ~record_.field : 0;
   for (u32 i = 0; i < o.words; ++i) {
     const auto row = static_cast<u16>(row_of(o) + i);
     if (shadow_.rows[row] == WaveShadow::Row::kDefined) continue;
     if (lanes == kAllLanes && keep == 0) {
-      shadow_.rows[row] = WaveShadow::Row::kDefined;
+      shadow_.set(row, WaveShadow::Row::kDefined);
       continue;
     }
     u32* bits = shadow_.mixed(row);
