@@ -15,7 +15,7 @@ from asmevo.device.emulator.sanitizer import Kind, Report, SanitizerResult, resu
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Region, Role
 from asmevo.isa.program import Program
 
-VGPRS, AGPRS = 64, 32
+VGPRS, AGPRS = 256, 256
 WORDS = 1024
 _KEEP_DENORMALS = 0xF0
 

@@ -64,9 +64,19 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
     require(row + o.words <= program_.rows(), index, "vector register out of range");
   }
   if (is_memory) check_memory(r, program_.steps()[index], index);
-  if (static_cast<Flow>(r.flow) == Flow::kMatrix && r.tile != 0) {
-    const CheckOperand& dst = r.operands[kDst];
-    require(dst.reg >= kVgpr0 && dst.words == u32{r.tile} * r.tile / kLanes, index, "matrix result");
+  const auto is_vector = [&](std::size_t k) {
+    return r.operands[k].reg >= kVgpr0 && r.operands[k].reg < kRegisterEnd;
+  };
+  switch (static_cast<Flow>(r.flow)) {
+    case Flow::kMatrix:
+      require(is_vector(kDst), index, "matrix result");
+      require(r.tile == 0 || r.operands[kDst].words == u32{r.tile} * r.tile / kLanes, index,
+              "matrix result");
+      break;
+    case Flow::kReadLane:
+    case Flow::kReadFirstLane: require(is_vector(kSource), index, "lane source"); break;
+    case Flow::kWriteLane: require(is_vector(kDst), index, "lane result"); break;
+    default: break;
   }
   return item;
 }
@@ -99,6 +109,8 @@ void Sanitizer::check_memory(const CheckRecord& r, const Step& s, std::size_t in
             index, "not a global operation");
   } else {
     require(vector_words(kAddress) >= 1, index, "LDS address");
+    require(space == Space::kLds || (vector_words(kDst) >= 1 && vector_words(kData) >= 1), index,
+            "exchanged lanes");
   }
   const bool load = r.operands[kDst].reg != kAbsent && (r.flags & kCheckLoad);
   require(!load || vector_words(kDst) >= words * r.parts, index, "loaded data");
@@ -309,7 +321,12 @@ void CheckedStep::wait() {
       }
       --queue.ordered;
       retire(*at);
-      at = queue.erase(at);
+      if (at == queue.begin()) {
+        queue.pop_front();
+        at = queue.begin();
+      } else {
+        at = queue.erase(at);
+      }
     }
   };
   apply(shadow_.vm, record_.wait_vm);

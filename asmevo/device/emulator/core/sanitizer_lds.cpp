@@ -77,26 +77,31 @@ void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op, const Ho
 bool CheckedStep::lds_reads_quietly(const u32* base, u32 op, const Horizon& horizon) {
   ShadowLds& lds = group_.lds;
   if (record_.bytes % 4 != 0) return false;
+  const u32 words = record_.bytes / 4u;
   u32 undefined = 0;
-  bool unseen = false, misplaced = false;
+  bool unseen = false;
   u32* reads = &lds.read_by(number_, 0);
+  const auto look = [&](u64 at) {
+    if (at % 4 != 0 || at + record_.bytes > lds.limit) {
+      unseen = true;
+      return;
+    }
+    for (std::size_t word = at / 4, end = word + words; word != end; ++word) {
+      const ShadowLds::Write& last = lds.last_write[word];
+      undefined |= lds.undefined[word];
+      unseen |= last.op > horizon.until[last.source];
+      reads[word] = op;
+    }
+  };
   for (u32 part = 0; part < record_.parts; ++part) {
     const u64 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
-    for (u64 m = active_; m != 0; m &= m - 1) {
-      const u64 at = base[std::countr_zero(m)] + offset;
-      if (at % 4 != 0 || at + record_.bytes > lds.limit) {
-        misplaced = true;
-        continue;
-      }
-      for (std::size_t word = at / 4; word < (at + record_.bytes) / 4; ++word) {
-        const ShadowLds::Write& last = lds.last_write[word];
-        undefined |= lds.undefined[word];
-        unseen |= last.op > horizon.until[last.source];
-        reads[word] = op;
-      }
+    if (active_ == kAllLanes) {
+      for (std::size_t i = 0; i < kLanes; ++i) look(base[i] + offset);
+    } else {
+      for (u64 m = active_; m != 0; m &= m - 1) look(base[std::countr_zero(m)] + offset);
     }
   }
-  return undefined == 0 && !unseen && !misplaced;
+  return undefined == 0 && !unseen;
 }
 
 // Whether a ds_write stores in [first, end) what LDS holds there: writing a value twice is no race.
