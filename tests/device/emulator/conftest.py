@@ -51,6 +51,7 @@ class Bench:
     vgprs: int = 64
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    prompt_returns: bool = False
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -112,7 +113,8 @@ class Bench:
         return core.launch(
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
-            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget)
+            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
+            prompt_returns=self.prompt_returns)
 
 
     @staticmethod

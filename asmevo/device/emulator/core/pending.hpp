@@ -21,6 +21,7 @@ struct Pending {
   std::uint8_t weight;  // by how much it raised the counter
   std::uint16_t dst;    // vector row or scalar register
   std::uint32_t flat;
+  std::uint32_t turn;   // of its wave, in which it was issued
   std::uint64_t lanes;
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };

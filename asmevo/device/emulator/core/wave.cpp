@@ -146,22 +146,35 @@ void Wave::land_lds_loads() {
   }
 }
 
+void Wave::return_oldest_vm() {
+  flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
+  deliver(vm.at(0));
+  vm.pop();
+}
+
+void Wave::return_oldest_lgkm() {
+  deliver(lgkm.at(0));
+  lgkm.pop();
+}
+
+void Wave::deliver_prompt_returns() {
+  while (lgkm.size() > 0 && lgkm.at(0).turn != turn) return_oldest_lgkm();
+  while (vm.size() > 0 && turn - vm.at(0).turn > kMemoryTurns) return_oldest_vm();
+}
+
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
-  if (vm.count() + 1 > vm.kLimit) {
-    flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
-    deliver(vm.at(0));
-    vm.pop();
-  }
-  return vm.push(1);
+  if (vm.count() + 1 > vm.kLimit) return_oldest_vm();
+  Pending& p = vm.push(1);
+  p.turn = turn;
+  return p;
 }
 
 Pending& Wave::issue_lgkm(unsigned weight) {
-  while (lgkm.count() + weight > lgkm.kLimit) {
-    deliver(lgkm.at(0));
-    lgkm.pop();
-  }
-  return lgkm.push(weight);
+  while (lgkm.count() + weight > lgkm.kLimit) return_oldest_lgkm();
+  Pending& p = lgkm.push(weight);
+  p.turn = turn;
+  return p;
 }
 
 }  // namespace asmevo

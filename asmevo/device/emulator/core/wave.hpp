@@ -124,6 +124,7 @@ struct Wave {
   u32* private_segment = nullptr;  // private_words dwords a lane, one lane after another
   u64 private_words = 0;
   u64 turns_clock = 0, timer_reads = 0;
+  u32 turn = 0;  // number of the current turn
   Stop stop = Stop::kNone;
   FpMode fp;
   Memory* memory = nullptr;
@@ -176,12 +177,17 @@ struct Wave {
   // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
   // load only after a wait.
   void land_lds_loads();
+  // Deliver what has returned by now without a wait (Launch::prompt_returns): LDS and SMEM operations of
+  // earlier turns, vector memory operations of more than kMemoryTurns ago, each counter's in order.
+  void deliver_prompt_returns();
+  static constexpr u32 kMemoryTurns = 3;
   // The number of cycles this wave has spent, four an instruction; within a turn it only counts the
   // reads. Never goes back.
   u64 clock() { return turns_clock + ++timer_reads; }
   void end_turn(u64 instructions) {
     turns_clock += 4 * instructions;
     timer_reads = 0;
+    ++turn;
   }
 
   // Gives an access that was issued to vm its entry in lgkm.
@@ -191,6 +197,8 @@ struct Wave {
 
  private:
   void deliver(const Pending& p);
+  void return_oldest_vm();
+  void return_oldest_lgkm();
   void write_rows(const Pending& p);
   template <std::size_t Limit>
   void wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding);
