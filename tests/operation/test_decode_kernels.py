@@ -43,7 +43,8 @@ def test_attention_that_needs_time(run_kernel: RunKernel, cache: str,
 
 
 @pytest.mark.parametrize(("name", "overrides"), [
-    ("aiter_mla_decode", ("kernel.constants.S=1",)), ("aiter_mla_decode", ("kernel.constants.S=3",)),
+    ("aiter_mla_decode", ("kernel.constants.S=1",)),
+    ("aiter_mla_decode", ("kernel.constants.S=3",)),
     ("aiter_mla_decode_mqa128", ()),
 ])
 def test_mla(run_kernel: RunKernel, name: str, overrides: tuple[str, ...]) -> None:

@@ -29,11 +29,14 @@ class InvalidRecordError(ValueError):
     """A record that cannot run; ``args`` are its index and the reason."""
 
 class Program:
-    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array."""
+    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
+
+    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
+    """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
                  keep_denormal_inputs: bool, keep_denormal_results: bool,
-                 dx10_clamp: bool) -> None: ...
+                 dx10_clamp: bool, narrow: bool = False) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

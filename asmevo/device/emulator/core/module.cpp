@@ -206,7 +206,9 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("accumulate", int{kAccumulate}), nb::make_tuple("packed", int{kPacked}),
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
       nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
-      nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("returns_half", int{kReturnsHalf}));
+      nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("broadcasts_a", int{kBroadcastsA}),
+      nb::make_tuple("permutes_b", int{kPermutesB}),
+      nb::make_tuple("returns_half", int{kReturnsHalf}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
@@ -235,11 +237,12 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
-              bool dx10) {
-             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10));
+              bool dx10, bool narrow) {
+             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10), narrow);
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
-           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"))
+           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"),
+           nb::arg("narrow") = false)
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")
