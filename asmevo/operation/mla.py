@@ -1,4 +1,4 @@
-"""Multi-head latent attention (MLA): all query heads share one head of compressed keys and values."""
+"""Multi-head latent attention (MLA): query heads share one head of compressed keys and values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ class MlaDecodeSplits(Operation):
         lengths = rng.integers(1, longest + 1, sequences)
         lengths[0] = longest
         rows = arrays["kv"].size // (int(names["D"]) + int(names["R"]))
-        return {
+        tables = {
             "kv_indptr": np.concatenate(([0], np.cumsum(lengths))).astype(np.int32),
             "kv_page_indices": rng.permutation(rows)[:sequences * longest].astype(np.int32),
             "kv_last_page_lens": np.ones(sequences, np.int32),
+            "qo_indptr": np.arange(sequences + 1, dtype=np.int32),
         }
+        return {name: table for name, table in tables.items() if name in arrays}
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         sequences, splits, heads = (int(names[name]) for name in ("B", "S", "G"))

@@ -69,15 +69,16 @@ class PagedDecode(Operation):
         """Rows of ``q`` to all tokens of one head."""
         logits = q @ (k * k_scale[:, None]).T * scale
         weights = np.exp2(logits - logits.max(axis=1, keepdims=True))
-        return weights @ (v * v_scale[:, None]) / weights.sum(axis=1, keepdims=True)
+        out: Array = weights @ (v * v_scale[:, None]) / weights.sum(axis=1, keepdims=True)
+        return out
 
 
 class _Quantised(PagedDecode):
     """`PagedDecode` with products of 8-bit numbers.
 
     A row of ``q``, and its unnormalised weights times the values' scales over a tile of 256 tokens,
-    are multiplied by ``limit`` over their largest magnitude (at least 1e-6) and rounded. Weights are
-    relative to the largest logit up to the end of their tile.
+    are multiplied by ``limit`` over their largest magnitude (at least 1e-6) and rounded. Weights
+    are relative to the largest logit up to the end of their tile.
     """
 
     limit: float
@@ -105,7 +106,8 @@ class _Quantised(PagedDecode):
         total, out = np.zeros((len(q), 1)), np.zeros(q.shape)
         for start in range(0, len(k), _TILE):
             tile = slice(start, start + _TILE)
-            before, largest = largest, np.maximum(largest, logits[:, tile].max(axis=1, keepdims=True))
+            before = largest
+            largest = np.maximum(before, logits[:, tile].max(axis=1, keepdims=True))
             weights = np.exp2(logits[:, tile] - largest)
             scaled, step = self.quantised(weights * v_scale[tile])
             kept = np.exp2(before - largest)

@@ -49,10 +49,11 @@ class Emulator:
     """gfx942 without a GPU.
 
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
-    guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
-    effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
-    gives is always the canonical quiet one (f32 0x7fc00000).
+    guarantees the result, so a kernel that reads too early always gets the stale value; for a
+    dispatch that relies on time, results return some instructions after issue. Stores take effect
+    when they issue. Registers and LDS are undefined at launch and filled from `LaunchState.poison`.
+    Floating point follows the MODE register, and the NaN that arithmetic gives is always the
+    canonical quiet one (f32 0x7fc00000).
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -230,7 +231,8 @@ class EmulatedKernel:
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
                 threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry)
+                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry,
+                prompt_returns=dispatch.relies_on_time)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:
