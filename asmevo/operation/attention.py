@@ -117,8 +117,8 @@ class AttentionForward(Operation):
 
 @dataclass(frozen=True)
 class AttentionForwardFp8(AttentionForward):
-    """The same of FP8 queries, keys and values, each with one scale for every batch and head of keys
-    in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8 too.
+    """The same of FP8 queries, keys and values, each with one scale for every batch and head of
+    keys in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8.
 
     ``reciprocal``: the scales of queries and keys cancel out, being powers of two.
     """

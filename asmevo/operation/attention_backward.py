@@ -19,16 +19,16 @@ class AttentionBackward(Operation):
     """Gradients ``dk`` and ``dv``, and ``dq`` without its last rounding, from ``do``.
 
     ``B`` sequences of ``S`` queries and ``T`` keys, ``H`` heads of queries, ``R`` of them to a head
-    of keys, rows of ``D`` elements: ``q``, ``do``, ``dk`` and ``dv`` are [batch, row, query head,
-    column], ``k`` and ``v`` [batch, row, key head, column], ``dq`` is [batch, head, row, column] and
-    ``lse`` and ``d`` are [batch, head, row]. What the heads of a group add to ``dk`` and ``dv``
-    stays apart.
+    of keys, rows of ``D`` elements: ``q``, ``do``, ``dk`` and ``dv`` are [batch, row, head of
+    queries, column], ``k`` and ``v`` [batch, row, head of keys, column], ``dq`` is [batch, head,
+    row, column], ``lse`` and ``d`` are [batch, head, row]. What the heads of a group add to ``dk``
+    and ``dv`` stays apart.
 
-    ``lse`` is the forward pass's logarithm of the softmax's denominators, ``d`` the sum of ``o do``
-    along each row; `prepare` makes both, and clears ``dq``, to which the workgroups add.
+    ``lse`` is the forward pass's logarithm of the softmax's denominators, ``d`` the sum of
+    ``o * do`` along each row; `prepare` makes both, and clears ``dq``, to which the workgroups add.
     ``mask``: ``full``, or ``top_left`` or ``bottom_right``, where the causal mask's diagonal starts
-    or ends. ``rounding`` is that of the weights and of their gradients; ``dk`` and
-    ``dv`` are rounded to nearest even.
+    or ends. ``rounding`` is that of the weights and of their gradients to bf16; ``dk`` and ``dv``
+    are rounded to nearest even. A query that sees no key has no gradient.
     """
 
     mask: str
@@ -39,12 +39,13 @@ class AttentionBackward(Operation):
         rows = int(names["S"])
         for index, (q, k, v, do) in enumerate(_heads(arrays, names)):
             scores = self._scores(q, k, names)
-            maxima = scores.max(axis=1, keepdims=True)
+            maxima = _finite(scores.max(axis=1, keepdims=True))
             weights = np.exp(scores - maxima)
-            total = weights.sum(axis=1, keepdims=True)
+            total = weights.sum(axis=1)
             part = slice(index * rows, (index + 1) * rows)
-            lse[part] = (maxima + np.log(total))[:, 0]
-            d[part] = (weights @ v / total * do).sum(axis=1)
+            with np.errstate(divide="ignore"):
+                lse[part] = maxima[:, 0] + np.log(total)
+            d[part] = (weights @ v * do).sum(axis=1) / np.where(total > 0, total, 1)
         return {"lse": lse.astype(arrays["lse"].dtype), "d": d.astype(arrays["d"].dtype),
                 "dq": np.zeros_like(arrays["dq"])}
 
@@ -54,7 +55,7 @@ class AttentionBackward(Operation):
         per_row = arrays["lse"].reshape(-1, int(names["S"]), 1), arrays["d"].reshape(
             -1, int(names["S"]), 1)
         for (q, k, v, do), lse, d in zip(_heads(arrays, names), *per_row, strict=True):
-            weights = np.exp(self._scores(q, k, names) - lse)
+            weights = np.exp(self._scores(q, k, names) - _finite(lse))
             gradients = to_bf16(weights * (do @ v.T - d), self.rounding)
             dv.append(to_bf16(to_bf16(weights, self.rounding).T @ do, "rtne"))
             dk.append(to_bf16(gradients.T @ q * scale, "rtne"))
@@ -73,6 +74,11 @@ class AttentionBackward(Operation):
             first = {"top_left": 0, "bottom_right": keys - rows}[self.mask]
             scores[~np.tri(rows, keys, first, dtype=np.bool_)] = -np.inf
         return scores
+
+
+def _finite(per_row: Array) -> Floats:
+    """0 for a row whose scores are all minus infinity."""
+    return np.where(np.isinf(per_row), 0, per_row.astype(np.float64))
 
 
 def _heads(arrays: Arrays, names: Names) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:

@@ -32,7 +32,7 @@ class Rows:
         start = (self.batch * int(names.get(f"{name}_batch", 0))
                  + self.head * int(names.get(f"{name}_head", 0)) + self.first * row) // size
         row //= size
-        if start < 0 or self.count and start + (self.count - 1) * row + columns > len(array):
+        if start < 0 or (self.count and start + (self.count - 1) * row + columns > len(array)):
             raise ValueError(f"rows of '{name}' lie outside the buffer")
         return as_strided(array[start:], (self.count, columns),
                           (row * array.itemsize, array.itemsize))
