@@ -30,6 +30,8 @@ class Buffer:
 
     ``family`` replaces the oracle's input family for this buffer. ``addresses`` makes it a table of
     pointers to the buffers named; those may leave out their own ``offset`` in the kernarg.
+    ``order_dependent``: workgroups add to it with floating-point atomics, so its last bits depend
+    on who comes first.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Buffer:
     scale: float = 1.0
     family: str | None = None
     addresses: Sequence[str] = ()
+    order_dependent: bool = False
 
     def __post_init__(self) -> None:
         if self.family is not None and self.family not in FAMILIES:
