@@ -117,8 +117,8 @@ class AttentionForward(Operation):
 
 @dataclass(frozen=True)
 class AttentionForwardFp8(AttentionForward):
-    """The same of FP8 queries, keys and values, each with one scale for every batch and head of
-    keys in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8.
+    """The same of FP8 queries, keys and values, each with one scale for every sequence and head
+    of keys in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8.
 
     ``reciprocal``: the scales of queries and keys cancel out, being powers of two.
     """
@@ -140,7 +140,7 @@ class AttentionForwardFp8(AttentionForward):
 
     def _scales(self, arrays: Arrays, names: Names, key_rows: Rows) -> tuple[float, float]:
         q, k, v = (float(arrays[name][
-            (key_rows.batch * int(names[f"{name}_batch"])
+            (key_rows.sequence * int(names[f"{name}_batch"])
              + key_rows.head * int(names[f"{name}_head"])) // 4])
             for name in ("q_scale", "k_scale", "v_scale"))
         return float(names["scale"]) * q * k, v

@@ -95,3 +95,13 @@ def _heads(arrays: Arrays, names: Names) -> Iterator[tuple[Floats, Floats, Float
         for head in range(heads):
             yield (q[batch, :, head], k[batch, :, head // group], v[batch, :, head // group],
                    do[batch, :, head])
+
+
+@dataclass(frozen=True)
+class RowDot(Operation):
+    """``d``, [batch, head, row]: the sum of ``o * do``, [batch, row, head, column], along a row."""
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        shape = tuple(int(names[name]) for name in ("B", "S", "H", "D"))
+        o, do = (arrays[name].astype(np.float64).reshape(shape) for name in ("o", "do"))
+        return {"d": (o * do).sum(axis=3).transpose(0, 2, 1).reshape(-1)}

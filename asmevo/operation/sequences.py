@@ -13,12 +13,14 @@ from asmevo.operation.operation import Array, Arrays, Names
 
 @dataclass(frozen=True)
 class Rows:
-    """``count`` consecutive rows of one head: from row ``first`` of batch ``batch`` on."""
+    """``count`` consecutive rows of one head: from row ``first`` of batch ``batch`` on. They are
+    the sequence number ``sequence``."""
 
     batch: int
     head: int
     first: int
     count: int
+    sequence: int
 
     def of(self, array: Array, names: Names, name: str, columns: int, size: int = 0) -> Array:
         """These rows as a view of the flat ``array``, which is laid out like the buffer ``name``.
@@ -50,11 +52,11 @@ def heads(arrays: Arrays, names: Names) -> Iterator[tuple[Rows, Rows]]:
     for batch in range(int(names["B"])):
         for head in range(int(names["q_heads"])):
             if "q_starts" not in arrays:
-                yield (Rows(batch, head, 0, int(names["queries"])),
-                       Rows(batch, head // group, 0, int(names["keys"])))
+                yield (Rows(batch, head, 0, int(names["queries"]), batch),
+                       Rows(batch, head // group, 0, int(names["keys"]), batch))
                 continue
             q, k = (Rows(0, h, int(arrays[f"{name}_starts"][batch]),
-                         int(np.diff(arrays[f"{name}_bounds"])[batch]))
+                         int(np.diff(arrays[f"{name}_bounds"])[batch]), batch)
                     for name, h in (("q", head), ("k", head // group)))
             yield q, k
 

@@ -78,13 +78,20 @@ def test_the_reference_tells_the_roundings_apart(agree: Callable[..., Accuracies
 
 @pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
 def test_backward(agree: Callable[..., Accuracies], rounding: str) -> None:
-    found = agree("aiter_fmha_bwd", BACKWARD, f"kernel.choices.rounding={rounding}")
+    found = agree("aiter_fmha_bwd", BACKWARD, f"kernel.choices.rounding={rounding}",
+                  "task.repeats=2")
     assert found.keys() == {"dq", "dk", "dv"}
 
 
 @pytest.mark.parametrize("mask", ["full", "top_left", "bottom_right"])
 def test_backward_of_any_lengths(agree: Callable[..., Accuracies], mask: str) -> None:
     agree("aiter_fmha_bwd_padded", PADDED, f"kernel.choices.mask={mask}")
+
+
+@public
+@pytest.mark.parametrize("columns", [64, 128, 192])
+def test_backward_row_products(agree: Callable[..., Accuracies], columns: int) -> None:
+    agree("aiter_fmha_bwd_odo", ("{B: 2, S: 200, H: 3}",), f"kernel.constants.D={columns}")
 
 
 @public
@@ -97,6 +104,15 @@ def test_forward_with_192_columns(agree: Callable[..., Accuracies], mask: str) -
 @pytest.mark.parametrize("mask", ["full", "causal"])
 def test_forward_of_fp8(agree: Callable[..., Accuracies], mask: str) -> None:
     agree("aiter_fmha_fwd_fp8", FORWARD, f"kernel.choices.mask={mask}")
+
+
+@public
+@pytest.mark.parametrize("name", ["aiter_fmha_hd192_group", "aiter_fmha_fwd_fp8_group"])
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_public_forward_of_packed_sequences(
+    agree: Callable[..., Accuracies], name: str, mask: str
+) -> None:
+    agree(name, PACKED, f"kernel.choices.mask={mask}")
 
 
 @public
