@@ -73,7 +73,7 @@ def test_forward_against_loops(queries: int, causal: bool) -> None:
     rng = np.random.default_rng(queries)
     batch, keys, columns, gap = 2, 5, 4, 6
     names: dict[str, int | float] = {
-        "B": batch, "queries": queries, "keys": keys, "q_heads": 4, "gqa": 2, "qk_dim": columns,
+        "B": batch, "S": queries, "T": keys, "H": 4, "R": 2, "qk_dim": columns,
         "v_dim": columns, "scale": 0.5, "lse_head": queries * 4}
     sizes = {"q": (4, queries), "k": (2, keys), "v": (2, keys), "o": (4, queries)}
     arrays = {"lse": np.zeros(batch * 4 * queries, np.float32)}
@@ -115,7 +115,7 @@ def test_forward_against_loops(queries: int, causal: bool) -> None:
 
 
 def test_rows_outside_a_buffer_are_refused() -> None:
-    names = {"B": 1, "queries": 3, "keys": 3, "q_heads": 1, "gqa": 1, "qk_dim": 4, "v_dim": 4,
+    names = {"B": 1, "S": 3, "T": 3, "H": 1, "R": 1, "qk_dim": 4, "v_dim": 4,
              "scale": 1, "lse_head": 12, **{f"{name}_row": 8 for name in "qkvo"}}
     arrays = {name: np.zeros(11 if name == "k" else 12, BF16) for name in "qkvo"}
     with pytest.raises(ValueError, match="'k'"):
@@ -124,7 +124,7 @@ def test_rows_outside_a_buffer_are_refused() -> None:
 
 def test_fp8_scales_are_those_of_the_head_of_keys() -> None:
     rng = np.random.default_rng(3)
-    names = {"B": 1, "queries": 2, "keys": 3, "q_heads": 4, "gqa": 2, "qk_dim": 4, "v_dim": 4,
+    names = {"B": 1, "S": 2, "T": 3, "H": 4, "R": 2, "qk_dim": 4, "v_dim": 4,
              "scale": 1, "lse_head": 8,
              "q_row": 16, "q_head": 4, "k_row": 8, "k_head": 4, "v_row": 8, "v_head": 4,
              "o_row": 32, "o_head": 8,
@@ -149,7 +149,7 @@ def test_fp8_scales_are_those_of_the_head_of_keys() -> None:
 
 
 def test_packed_sequences() -> None:
-    names = {"B": 4, "queries": 9, "keys": 20, "q_heads": 2, "gqa": 2, "P": 3}
+    names = {"B": 4, "S": 9, "T": 20, "H": 2, "R": 2, "P": 3}
     arrays = {f"{name}_{kind}": np.zeros(5, np.int32) for name in "qk"
               for kind in ("starts", "bounds")}
     for seed in range(20):

@@ -88,6 +88,17 @@ def test_backward_of_any_lengths(agree: Callable[..., Accuracies], mask: str) ->
     agree("aiter_fmha_bwd_padded", PADDED, f"kernel.choices.mask={mask}")
 
 
+@pytest.mark.parametrize("mask", ["full", "top_left", "bottom_right"])
+def test_backward_of_packed_sequences(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_bwd_group", ("{B: 2, S: 97, T: 260, H: 2, R: 2, P: 20}",),
+          f"kernel.choices.mask={mask}")
+
+
+def test_backward_with_up_to_192_columns(agree: Callable[..., Accuracies]) -> None:
+    agree("aiter_fmha_bwd_padded", ("{B: 1, S: 97, T: 133, H: 2, R: 2, D: 184}",),
+          "kernel.choices.width=wide")
+
+
 @public
 @pytest.mark.parametrize("columns", [64, 128, 192])
 def test_backward_row_products(agree: Callable[..., Accuracies], columns: int) -> None:
