@@ -67,6 +67,7 @@ struct DppPattern {
   u64 valid;  // lanes whose source exists
   u64 write;  // lanes that row_mask and bank_mask enable
   bool bound_ctrl;
+  bool near;  // no lane's source lies outside its own row of 16
 };
 
 struct Wave;
