@@ -24,6 +24,8 @@ from asmevo.device.device import (
     UnsupportedError,
 )
 from asmevo.device.emulator import launch, lower
+from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
+from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.timing import (
     ResidencyError,
     TimingModel,
@@ -139,6 +141,10 @@ class EmulatedKernel:
         self._kernel = kernel
         self.program = program
         self._layout = launch.register_layout(kernel.descriptor)
+        if self._layout.entry not in program.offsets[:-1]:
+            raise UnsupportedError(f"'{kernel.symbol}' preloads arguments but has no instruction "
+                                   f"at {self._layout.entry:#x}, where it would be entered")
+        self._entry = program.offsets.index(self._layout.entry)
         mode = launch.float_mode(kernel.descriptor)
         try:
             self._core = core.Program(
@@ -199,8 +205,13 @@ class EmulatedKernel:
                  trace: core.Trace | None, limit: int | None = None) -> _Execution:
         launch.check_dispatch(self._kernel, dispatch)
         lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
-        kernarg = launch.kernarg_segment(dispatch, state)
-        address = launch.kernarg_address(dispatch.regions, len(kernarg))
+        arguments = with_hidden_arguments(self._kernel, dispatch)
+        kernarg = launch.kernarg_segment(arguments, state)
+        taken = [(region.base, len(region.data) + 2 * region.guard) for region in dispatch.regions]
+        address = launch.free_address(taken, len(kernarg))
+        packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
+        packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
+                                 lds_bytes=lds_bytes, kernarg=address)
         before = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
@@ -211,16 +222,17 @@ class EmulatedKernel:
         initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
                    for mapped, writable in zip(before, written, strict=True)]
         try:
-            memory = core.Memory([*regions, ("kernarg", address, kernarg, False)],
-                                 [*initial, None])
+            memory = core.Memory([*regions, ("kernarg", address, kernarg, False),
+                                  ("dispatch packet", packet_address, packet, False)],
+                                 [*initial, None, None])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
         budget = self._emulator.instruction_budget
         if limit is not None:
             budget = min(budget, limit)
-        user_sgprs = []
-        if self._layout.kernarg >= 0:
-            user_sgprs = [address & 0xFFFFFFFF, address >> 32]
+        user_sgprs = launch.user_sgprs(self._layout, kernarg, {
+            "dispatch_ptr": packet_address, "kernarg_segment_ptr": address,
+            "private_segment_size": self._layout.private_bytes})
         try:
             instructions = core.launch(
                 self._core, memory, order, grid=dispatch.grid, workgroup=dispatch.workgroup,
@@ -229,7 +241,7 @@ class EmulatedKernel:
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
                 threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace)
+                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:

@@ -49,8 +49,10 @@ class Bench:
     """
 
     vgprs: int = 64
+    agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    narrow: bool = False
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -100,19 +102,21 @@ class Bench:
         return outcome
 
     def program(self, program: Program) -> core.Program:
-        return core.Program(lower(program), vgprs=self.vgprs, agprs=32,
+        return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             keep_denormal_inputs=self.keep_denormals,
-                            keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp)
+                            keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp,
+                            narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,
-               budget: int = 10_000_000) -> int:
+               budget: int = 10_000_000, private_bytes: int = 0) -> int:
         """Run a whole program; s80 is the workgroup id."""
         order = np.arange(groups, dtype=np.uint32)
         return core.launch(
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
-            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget)
+            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
+            private_bytes=private_bytes)
 
 
     @staticmethod

@@ -159,10 +159,10 @@ def test_workgroup_ids_take_the_next_sgprs(tmp_path: Path, timing: TimingModel) 
 @pytest.mark.parametrize(("fields", "what"), [
     ({"ieee_mode": 1}, "IEEE"), ({"float_round_mode_32": 1}, "rounds to nearest"),
     ({"float_denorm_mode_16_64": 0}, "f16 and f64"), ({"fp16_overflow": 1}, "fp16_overflow"),
-    ({"user_sgpr_dispatch_ptr": 1, "user_sgpr_count": 4}, "dispatch_ptr"),
     ({"user_sgpr_queue_ptr": 1, "user_sgpr_count": 4}, "queue_ptr"),
     ({"user_sgpr_dispatch_id": 1, "user_sgpr_count": 4}, "dispatch_id"),
-    ({"private_segment_fixed_size": 64}, "private segment"),
+    ({"private_segment_fixed_size": 131076}, "131076 bytes of scratch"),
+    ({"uses_dynamic_stack": 1}, "uses_dynamic_stack"),
     ({"system_sgpr_workgroup_info": 1}, "workgroup_info"),
     ({"user_sgpr_kernarg_preload_length": 2, "user_sgpr_count": 4}, "preload")])
 def test_descriptors_that_are_refused(tmp_path: Path, timing: TimingModel, fields: dict[str, Any],

@@ -124,7 +124,7 @@ def test_every_operation_is_an_instruction_of_the_isa() -> None:
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("v_mfma_f32_32x32x4_2b_bf16 a[0:31], v[0:1], v[2:3], a[0:31]", "v_mfma_f32_32x32x4_2b_bf16"),
+    ("v_mfma_f32_32x32x64_f8f6f4 a[0:15], v[0:7], v[8:15], a[0:15]", "v_mfma_f32_32x32x64_f8f6f4"),
     ("v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], a[0:15] blgp:1", "blgp"),
     ("v_sin_f32_e32 v1, v2", "v_sin_f32"), ("s_getpc_b64 s[4:5]", "s_getpc_b64"),
     ("v_add_f32_e64 v1, v2, v3 mul:2", "'mul'"), ("v_add_f32_e64 v1, v2, v3 div:2", "'div'"),

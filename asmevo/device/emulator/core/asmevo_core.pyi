@@ -29,11 +29,14 @@ class InvalidRecordError(ValueError):
     """A record that cannot run; ``args`` are its index and the reason."""
 
 class Program:
-    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array."""
+    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
+
+    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
+    """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
                  keep_denormal_inputs: bool, keep_denormal_results: bool,
-                 dx10_clamp: bool) -> None: ...
+                 dx10_clamp: bool, narrow: bool = False) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:
@@ -68,12 +71,13 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
            resident: int = 1, threads: int = 1, seconds: float = 0.0,
-           trace: Trace | None = None, private_bytes: int = 0) -> int:
+           trace: Trace | None = None, private_bytes: int = 0, entry: int = 0) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
     host threads; the result does not depend on the number of threads. ``seconds`` of host time end
-    the launch, 0 never does. Raises `FaultError`, ValueError for an impossible launch, and what a
+    the launch, 0 never does. A work-item has ``private_bytes`` of scratch; ``entry`` is the index
+    of the first instruction. Raises `FaultError`, ValueError for an impossible launch, and what a
     signal handler raises.
     """
 

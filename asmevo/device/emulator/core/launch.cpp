@@ -99,6 +99,7 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
 u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<const u32> order,
         Trace* trace, const std::function<void()>& poll) {
   check(launch, order);
+  if (launch.entry > program.size()) throw std::invalid_argument("entry outside the program");
   const auto started = std::chrono::steady_clock::now();
   const Poll watched = [&] {
     poll();

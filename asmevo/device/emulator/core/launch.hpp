@@ -28,6 +28,7 @@ struct Launch {
   u32 work_item_dimensions;       // how many of x, y, z are in v0 (1 to 3)
   u32 lds_bytes;
   u32 private_bytes;              // scratch of a work-item
+  u32 entry;                      // index of the first instruction
   u64 poison;                     // seed of every undefined register and LDS word
   u64 instruction_budget;
   u32 resident = 1;               // workgroups that run at the same time when they depend on each other

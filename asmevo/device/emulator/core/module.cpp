@@ -135,10 +135,10 @@ u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::a
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
            u64 instruction_budget, u32 resident, u32 threads, double seconds, Trace* trace,
-           u32 private_bytes) {
+           u32 private_bytes, u32 entry) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, private_bytes, poison, instruction_budget, resident, threads,
-                          seconds};
+                          lds_bytes, private_bytes, entry, poison, instruction_budget, resident,
+                          threads, seconds};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -206,7 +206,9 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("accumulate", int{kAccumulate}), nb::make_tuple("packed", int{kPacked}),
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
       nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
-      nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("returns_half", int{kReturnsHalf}));
+      nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("broadcasts_a", int{kBroadcastsA}),
+      nb::make_tuple("permutes_b", int{kPermutesB}),
+      nb::make_tuple("returns_half", int{kReturnsHalf}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
@@ -235,11 +237,12 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
-              bool dx10) {
-             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10));
+              bool dx10, bool narrow) {
+             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10), narrow);
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
-           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"))
+           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"),
+           nb::arg("narrow") = false)
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")
@@ -263,7 +266,7 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
         nb::arg("instruction_budget"), nb::arg("resident") = 1, nb::arg("threads") = 1,
         nb::arg("seconds") = 0.0, nb::arg("trace").none() = nullptr,
-        nb::arg("private_bytes") = 0);
+        nb::arg("private_bytes") = 0, nb::arg("entry") = 0);
   bind_timing(m);
 }
 

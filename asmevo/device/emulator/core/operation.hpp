@@ -18,7 +18,8 @@ enum class Shape : u8 {
   kCompare,     // dst = scalar pair, src0, src1
   kReadLane,    // dst = scalar register, src0 = vector register, src1 = lane
   kWriteLane,   // dst = vector register, src0, src1 = lane
-  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant
+  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant, or
+                // the index register of kReadsDst; imm0 = CBSZ, imm1 = ABID | BLGP << 4
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
@@ -27,7 +28,7 @@ enum class Shape : u8 {
   kCache,       // nothing
 };
 
-enum Trait : u16 {
+enum Trait : u32 {
   kNoTraits = 0,
   kMods = 1 << 0,        // sources take neg and abs
   kClamp = 1 << 10,      // the result takes clamp
@@ -43,8 +44,10 @@ enum Trait : u16 {
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
   kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
   kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
-  kReadsDst = 1 << 9,    // SOPK: src0 is the destination
-  kReturnsHalf = 1 << 14,  // an atomic's old value has half the words of its data
+  kReadsDst = 1 << 9,    // SOPK: src0 is the destination; a sparse matrix operation adds to dst
+  kBroadcastsA = 1 << 14,  // matrix operation of several blocks: takes CBSZ and ABID
+  kPermutesB = 1 << 15,  // matrix operation that takes BLGP
+  kReturnsHalf = 1 << 16,  // an atomic's old value has half the words of its data
 };
 
 struct Operation {
@@ -52,8 +55,9 @@ struct Operation {
   Shape shape;
   u8 dst_words;
   u8 src_words[3];
-  u16 traits;
+  u32 traits;
   Handler handler;
+  Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
 };
 
 std::span<const Operation> scalar_operations();

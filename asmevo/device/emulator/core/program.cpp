@@ -128,8 +128,8 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp) {
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow)
+    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -232,7 +232,7 @@ Step Program::resolve(const Record& r) {
   const Operation& op = table[r.op];
 
   Step s{};
-  s.handler = op.handler;
+  s.handler = op.wide != nullptr && !narrow_ ? op.wide : op.handler;
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
@@ -325,8 +325,12 @@ Step Program::resolve(const Record& r) {
       s.dst = vector(r.dst, op.dst_words);
       s.dst_is_vector = s.is_vector = true;
       require(is_vector(0) && is_vector(1), "the inputs must be vector registers");
-      require(is_vector(2) || kind(2) == Operand::Kind::kConstant,
+      require(is_vector(2) || (kind(2) == Operand::Kind::kConstant && !(op.traits & kReadsDst)),
               "the accumulator must be vector registers or a constant");
+      require(r.imm0 >= 0 && r.imm0 < 8 && r.imm1 >= 0 && r.imm1 < 128, "CBSZ, ABID or BLGP");
+      require((op.traits & (kBroadcastsA | kReadsDst)) || (r.imm0 == 0 && r.imm1 % 16 == 0),
+              "unexpected CBSZ or ABID");
+      require((op.traits & kPermutesB) || r.imm1 < 16, "unexpected BLGP");
       break;
     case Shape::kBuffer:
       if (r.flags & kFlagLds) {

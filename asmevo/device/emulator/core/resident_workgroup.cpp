@@ -113,7 +113,7 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
   const std::size_t lanes = std::min<std::size_t>(kLanes, items_ - first);
   w.set_scalar64(kExec, lanes == kLanes ? kAllLanes : (u64{1} << lanes) - 1);
   for (std::size_t lane = 0; lane < kLanes; ++lane) w.v[lane] = packed_item(first + lane);
-  w.pc = 0;
+  w.pc = launch_.entry;
   w.stop = Stop::kNone;
   w.gpr_index_enabled = false;
   w.vskip = false;
