@@ -12,10 +12,7 @@ void branch(Wave& w, const Step& s) {
 
 void nothing(Wave&, const Step&) {}
 
-void end_program(Wave& w, const Step&) {
-  w.stop = Stop::kEnd;
-  w.straight_from = 0;  // the next wave in its place starts there
-}
+void end_program(Wave& w, const Step&) { w.stop = Stop::kEnd; }
 void barrier(Wave& w, const Step&) { w.stop = Stop::kBarrier; }
 
 // imm0 = vmcnt, imm1 = lgkmcnt; -1 leaves a counter alone. Nothing here raises expcnt.
