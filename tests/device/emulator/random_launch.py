@@ -21,6 +21,7 @@ DTYPE = np.dtype({
     "formats": [f"{'i' if signed else 'u'}{size}" for _, _, size, signed in core.RECORD_FIELDS],
     "offsets": [offset for _, offset, _, _ in core.RECORD_FIELDS], "itemsize": core.RECORD_SIZE})
 VGPRS, AGPRS = 128, 64
+_MODE = 0x1E0  # DX10_CLAMP; f32 denormals flushed on input, all others kept
 _VGPR0, _AGPR0 = 256, 512
 # Small offsets in v1 and v2, an address in v[4:5], an index in v3: without them nearly every access
 # would leave the regions at once.
@@ -162,8 +163,7 @@ class RandomLaunch:
 
 
 def random_program(records: npt.NDArray[np.void]) -> core.Program:
-    return core.Program(records.view(np.uint8), vgprs=VGPRS, agprs=AGPRS,
-                        keep_denormal_inputs=False, keep_denormal_results=True, dx10_clamp=True)
+    return core.Program(records.view(np.uint8), vgprs=VGPRS, agprs=AGPRS, mode=_MODE)
 
 
 def draw(data: bytes) -> RandomLaunch:
