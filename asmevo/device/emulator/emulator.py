@@ -74,6 +74,7 @@ class Emulator:
         self.instruction_budget = instruction_budget
         self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
         self.watchdog_seconds = watchdog_seconds
+        self._last_mapped: tuple[Dispatch, tuple[bytes, ...]] | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -107,6 +108,14 @@ class Emulator:
     @property
     def deterministic(self) -> bool:
         return True
+
+    def mapped(self, dispatch: Dispatch) -> tuple[bytes, ...]:
+        """What is mapped of each region. A dispatch is mostly launched several times in a row."""
+        last = self._last_mapped
+        if last is None or last[0] is not dispatch:
+            last = dispatch, tuple(region.mapped for region in dispatch.regions)
+            self._last_mapped = last
+        return last[1]
 
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
         """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
@@ -202,7 +211,7 @@ class EmulatedKernel:
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
                                  lds_bytes=lds_bytes, kernarg=address)
-        before = [region.mapped for region in dispatch.regions]
+        before = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
         buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)

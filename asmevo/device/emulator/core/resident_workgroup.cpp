@@ -151,6 +151,13 @@ u32 ResidentWorkgroup::packed_item(std::size_t item) const {
   return packed;
 }
 
+// Whether every wave that can go on has come as far in time.
+bool ResidentWorkgroup::in_step(const Wave& w) const {
+  return std::none_of(waves_.begin(), waves_.end(), [&](const auto& other) {
+    return other->stop == Stop::kNone && other->turns_clock < w.turns_clock;
+  });
+}
+
 // Which wave is first, and how far each gets in its first turn, follow from the poison, so that code
 // without a needed barrier meets another interleaving with every seed.
 void ResidentWorkgroup::take_turns(Allowance& allowance) {
@@ -159,6 +166,7 @@ void ResidentWorkgroup::take_turns(Allowance& allowance) {
   const u64 turn = launch_.prompt_returns ? kPromptTurn : kTurn;
   for (std::size_t i = 0; i < count; ++i) {
     Wave& w = *waves_[(first + i) % count];
+    if (w.stop == Stop::kInStep && in_step(w)) w.stop = Stop::kNone;
     if (w.stop != Stop::kNone) continue;
     if (launch_.prompt_returns) w.deliver_prompt_returns();
     run_wave(w, first_turn_ ? 1 + mix(seed_ + static_cast<u32>(i)) % turn : turn, allowance);

@@ -86,6 +86,9 @@ void Wave::wait_vm(unsigned newest_outstanding) {
     return;
   }
   while (vm.count() > newest_outstanding) {
+    // Only a barrier guarantees that the parts of LDS which other waves load are there as well, but
+    // waves in step have them at the same time, and AITER's i8gemm 192x128 reads them without one.
+    if (vm.at(0).kind == Pending::Kind::kLds) stop = Stop::kInStep;
     deliver(vm.at(0));
     vm.pop();
   }

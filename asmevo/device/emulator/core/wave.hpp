@@ -60,6 +60,7 @@ struct DppPattern {
   u64 valid;  // lanes whose source exists
   u64 write;  // lanes that row_mask and bank_mask enable
   bool bound_ctrl;
+  bool near;  // no lane's source lies outside its own row of 16
 };
 
 struct Wave;
@@ -87,8 +88,8 @@ struct Step {
   const Step* inner;  // DPP, SDWA: the operation itself, reading the permuted rows
 };
 
-// What a wave does when it stops running.
-enum class Stop : u8 { kNone, kBarrier, kEnd };
+// What a wave does when it stops running. kInStep: it lets the waves of its workgroup catch up.
+enum class Stop : u8 { kNone, kBarrier, kEnd, kInStep };
 
 inline constexpr u32 kGprIndexSrc0 = 1, kGprIndexSrc1 = 2, kGprIndexSrc2 = 4, kGprIndexDst = 8;
 
