@@ -26,6 +26,7 @@ from asmevo.device.device import (
 from asmevo.device.emulator import launch, lower
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
+from asmevo.device.emulator.image import code_address, image
 from asmevo.device.emulator.timing import (
     ResidencyError,
     TimingModel,
@@ -113,7 +114,7 @@ class Emulator:
             raise UnsupportedError(f"the emulator runs {_TARGET} kernels, not "
                                    f"{code_object.target.isa}")
         program = disassemble.program(code_object, kernel)
-        return EmulatedKernel(self, code_object.kernel(kernel), program)
+        return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
 
 
 @dataclass(slots=True)
@@ -127,7 +128,8 @@ class _Execution:
 class EmulatedKernel:
     """One lowered kernel; a `LoadedKernel`."""
 
-    def __init__(self, emulator: Emulator, kernel: Kernel, program: Program) -> None:
+    def __init__(self, emulator: Emulator, kernel: Kernel, program: Program,
+                 code_object: CodeObject | None = None) -> None:
         self._emulator = emulator
         self._kernel = kernel
         self.program = program
@@ -136,10 +138,14 @@ class EmulatedKernel:
             raise UnsupportedError(f"'{kernel.symbol}' preloads arguments but has no instruction "
                                    f"at {self._layout.entry:#x}, where it would be entered")
         self._entry = program.offsets.index(self._layout.entry)
+        address = None if code_object is None else code_address(code_object, kernel)
+        # Other kernels have no business in their code object, and find nothing mapped there.
+        used = code_object if lower.reads_program_counter(program) else None
+        self._image = image(used) if used is not None else ()
         mode = launch.float_mode(kernel.descriptor)
         try:
             self._core = core.Program(
-                lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                lower.lower(program, address), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 keep_denormal_inputs=mode.keep_denormal_inputs,
                 keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp)
         except core.InvalidRecordError as error:
@@ -199,6 +205,7 @@ class EmulatedKernel:
         arguments = with_hidden_arguments(self._kernel, dispatch)
         kernarg = launch.kernarg_segment(arguments, state)
         taken = [(region.base, len(region.data) + 2 * region.guard) for region in dispatch.regions]
+        taken += [(section.address, len(section.data)) for section in self._image]
         address = launch.free_address(taken, len(kernarg))
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
@@ -213,9 +220,11 @@ class EmulatedKernel:
         initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
                    for mapped, writable in zip(before, written, strict=True)]
         try:
-            memory = core.Memory([*regions, ("kernarg", address, kernarg, False),
-                                  ("dispatch packet", packet_address, packet, False)],
-                                 [*initial, None, None])
+            memory = core.Memory(
+                [*regions, ("kernarg", address, kernarg, False),
+                 ("dispatch packet", packet_address, packet, False),
+                 *((s.name, s.address, s.mapped(), s.writable) for s in self._image)],
+                [*initial, None, None, *(s.mapped() for s in self._image)])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
         budget = self._emulator.instruction_budget

@@ -32,9 +32,12 @@ from asmevo.isa.instruction import Instruction, Operand, OperandKind
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
 
-_TARGET = np.dtype({
-    "names": ["target"], "formats": ["<i4"], "itemsize": core.RECORD_SIZE,
-    "offsets": [offset for name, offset, _, _ in core.RECORD_FIELDS if name == "target"],
+_OFFSETS = {name: offset for name, offset, _, _ in core.RECORD_FIELDS}
+# What depends on an instruction's place in the program.
+_PLACE = np.dtype({
+    "names": ["target", "literal_lo0", "literal_hi0"], "formats": ["<i4", "<u4", "<u4"],
+    "itemsize": core.RECORD_SIZE,
+    "offsets": [_OFFSETS[name] for name in ("target", "literal_lo0", "literal_hi0")],
 })
 
 # DPP modifier -> (base of the control value, whether the number is added to it).
@@ -255,12 +258,19 @@ def _blocks(op: str) -> int:
     return int(next((part[:-1] for part in op.split("_") if part.endswith("b")), "1"))
 
 
+def _program_counter(record: Record, instruction: Instruction, operation: Operation) -> None:
+    expect(instruction.operands, 1)
+    record.values["dst"] = register(instruction.operands[0], 2)
+    record.values["src0"] = core.CONSTANT
+
+
 _SHAPES: dict[str, Callable[[Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "vector": _vector,
     "compare": _compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
     "scalar_load": memory_shapes.scalar_load, "buffer": memory_shapes.buffer,
     "global": memory_shapes.global_segment, "flat": memory_shapes.flat,
     "scratch": memory_shapes.scratch, "lds": memory_shapes.lds, "cache": memory_shapes.cache,
+    "program_counter": _program_counter,
 }
 
 
@@ -281,8 +291,13 @@ def _lowered(text: str) -> bytes:
     return record.pack(operation)
 
 
-def lower(program: Program) -> npt.NDArray[np.uint8]:
-    """The records of a program, back to back.
+def reads_program_counter(program: Program) -> bool:
+    """Whether a program computes addresses from its own."""
+    return any(instruction.op == "s_getpc_b64" for instruction in program.instructions)
+
+
+def lower(program: Program, code_address: int | None = None) -> npt.NDArray[np.uint8]:
+    """The records of a program whose first instruction is at ``code_address``, back to back.
 
     Raises `UnsupportedError` naming the first instruction the emulator does not model.
     """
@@ -293,10 +308,19 @@ def lower(program: Program) -> npt.NDArray[np.uint8]:
         except NotModelledError as refusal:
             raise unsupported(program, index, str(refusal)) from None
     records = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
-    targets = records.view(_TARGET)["target"]
+    places = records.view(_PLACE)
     for index, target in enumerate(program.targets):
         if target is not None:
-            targets[index] = target
+            places["target"][index] = target
+    if reads_program_counter(program):
+        for index, instruction in enumerate(program.instructions):
+            if instruction.op != "s_getpc_b64":
+                continue
+            if code_address is None:
+                raise unsupported(program, index, "the code has no address")
+            following = code_address + program.offsets[index + 1]
+            places["literal_lo0"][index] = following & 0xFFFFFFFF
+            places["literal_hi0"][index] = following >> 32
     return records
 
 

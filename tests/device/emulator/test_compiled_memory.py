@@ -244,3 +244,13 @@ def test_results_do_not_depend_on_what_scratch_held(kernels: Compiled) -> None:
     outs = [kernels.run("histogram", data, np.zeros(4096, np.uint32), 3, state=LaunchState(seed))[1]
             for seed in (1, 2)]
     np.testing.assert_array_equal(outs[0], outs[1])
+
+
+def test_constants_and_variables_of_a_module(kernels: Compiled) -> None:
+    """Addresses relative to the code, relocated pointers; every launch starts afresh."""
+    table = np.array([int(x) for x in "3141592653589793238462643383279502884"], np.int32)
+    p = rng(10).integers(0, 37, 64, dtype=np.int32)
+    for _ in range(2):
+        out = kernels.run("module_memory", p, np.zeros(128, np.int32))[1]
+        np.testing.assert_array_equal(out[:64], table[p] * 100 + table[3 + (p & 7)])
+        np.testing.assert_array_equal(out[64:], 7 + np.arange(64) % 4 + np.arange(64) // 4)

@@ -39,6 +39,8 @@ void gpr_index(Wave& w, const Step& s) {
   w.s[kM0] = (w.s[kM0] & ~0xffu) | (w.read32(s.src[0]) & 0xff);
 }
 
+void get_pc(Wave& w, const Step& s) { w.set_scalar64(s.dst, w.read64(s.src[0])); }
+
 constexpr Shape kB = Shape::kBranch;
 constexpr Shape kC = Shape::kControl;
 
@@ -51,6 +53,7 @@ constexpr Operation kTable[] = {
      branch<[](Wave& w) { return w.scalar64(kVcc) != 0; }>},
     {"s_cbranch_execz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() == 0; }>},
     {"s_cbranch_execnz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() != 0; }>},
+    {"s_getpc_b64", Shape::kProgramCounter, 2, {2, 0, 0}, kNoTraits, get_pc},
     {"s_endpgm", kC, 0, {}, kNoTraits, end_program},
     {"s_barrier", kC, 0, {}, kNoTraits, barrier},
     {"s_waitcnt", kC, 0, {}, kNoTraits, waitcnt},

@@ -54,6 +54,7 @@ const char* shape_name(Shape shape) {
     case Shape::kFlat: return "flat";
     case Shape::kScratch: return "scratch";
     case Shape::kCache: return "cache";
+    case Shape::kProgramCounter: return "program_counter";
   }
   return "";
 }

@@ -26,6 +26,7 @@ enum class Shape : u8 {
   kFlat,        // dst = data, src0 = address pair, imm0 = offset
   kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
   kCache,       // nothing
+  kProgramCounter,  // dst = scalar pair, src0 = constant: the address of the next instruction
 };
 
 enum Trait : u32 {

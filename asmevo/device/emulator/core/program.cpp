@@ -355,6 +355,10 @@ Step Program::resolve(const Record& r) {
       break;
     case Shape::kCache:
       break;
+    case Shape::kProgramCounter:
+      require(kind(0) == Operand::Kind::kConstant, "the address must be a constant");
+      s.dst = scalar(r.dst, 2);
+      break;
     case Shape::kLds:
       require(op.src_words[0] == 0 || (is_vector(0) && !is_agpr(0)), "the address must be a VGPR");
       if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
@@ -367,7 +371,7 @@ Step Program::resolve(const Record& r) {
 
   s.skippable = op.shape != Shape::kScalar && op.shape != Shape::kBranch &&
                 op.shape != Shape::kControl && op.shape != Shape::kScalarLoad &&
-                op.shape != Shape::kCache;
+                op.shape != Shape::kCache && op.shape != Shape::kProgramCounter;
   if (r.flags & kFlagReturn) {
     require(op.traits & kAtomic, "only an atomic returns the old value");
     const u8 returned = op.traits & kReturnsHalf ? op.dst_words / 2 : op.dst_words;
