@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from asmevo.codeobject import disassemble
 from asmevo.codeobject.container import CodeObject, Kernel
+from asmevo.codeobject.target import Feature
 from asmevo.device.device import (
     DeviceFault,
     LaunchState,
@@ -26,7 +27,7 @@ from asmevo.device.device import (
 from asmevo.device.emulator import launch, lower
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
-from asmevo.device.emulator.image import code_address, image
+from asmevo.device.emulator.image import code_address, image, other_kernels
 from asmevo.device.emulator.timing import (
     ResidencyError,
     TimingModel,
@@ -113,7 +114,12 @@ class Emulator:
         if code_object.target.isa != _TARGET:
             raise UnsupportedError(f"the emulator runs {_TARGET} kernels, not "
                                    f"{code_object.target.isa}")
+        if code_object.target.sramecc is Feature.OFF:
+            raise UnsupportedError("the emulated device has ECC on, the code object is for "
+                                   "sramecc-")
         program = disassemble.program(code_object, kernel)
+        if lower.jumps_indirectly(program):
+            program = disassemble.whole_program(code_object, kernel)
         return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
 
 
@@ -143,11 +149,16 @@ class EmulatedKernel:
         used = code_object if lower.reads_program_counter(program) else None
         self._image = image(used) if used is not None else ()
         mode = launch.float_mode(kernel.descriptor)
+        addresses = ([address + offset for offset in program.offsets[:-1]]
+                     if address is not None and lower.jumps_indirectly(program) else [])
+        others = other_kernels(code_object, kernel, program) if code_object is not None else ()
         try:
             self._core = core.Program(
-                lower.lower(program, address), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                lower.lower(program, address, unreachable=others),
+                vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 keep_denormal_inputs=mode.keep_denormal_inputs,
-                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp)
+                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp,
+                addresses=addresses)
         except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.relocation import relocations
 from asmevo.device.device import UnsupportedError
+from asmevo.isa.program import Program
 
 # Where objects are mapped: above what a launch adds to memory, below the buffers of a declaration.
 IMAGE_BASE = 0x0000_2000_0000_0000
@@ -38,6 +39,17 @@ class ImageSection:
 def code_address(code_object: CodeObject, kernel: Kernel) -> int:
     """Device address of a kernel's first instruction."""
     return IMAGE_BASE + code_object.section(".text").address + kernel.entry
+
+
+def other_kernels(code_object: CodeObject, kernel: Kernel, program: Program) -> frozenset[int]:
+    """Instructions of a program that are other kernels' code, which this one cannot call.
+
+    They may need registers that this kernel does not have.
+    """
+    ranges = [(k.entry - kernel.entry, k.entry - kernel.entry + k.size)
+              for k in code_object.kernels if k.symbol != kernel.symbol]
+    return frozenset(index for index, offset in enumerate(program.offsets[:-1])
+                     if any(start <= offset < stop for start, stop in ranges))
 
 
 def image(code_object: CodeObject) -> tuple[ImageSection, ...]:

@@ -7,7 +7,7 @@ how LLVM writes each operand shape. Whatever does not fit raises `UnsupportedErr
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from functools import lru_cache
 
@@ -39,6 +39,9 @@ _PLACE = np.dtype({
     "itemsize": core.RECORD_SIZE,
     "offsets": [_OFFSETS[name] for name in ("target", "literal_lo0", "literal_hi0")],
 })
+
+_READS_PROGRAM_COUNTER = frozenset({"s_getpc_b64", "s_call_b64"})
+_INDIRECT = frozenset({"s_setpc_b64", "s_swappc_b64"})
 
 # DPP modifier -> (base of the control value, whether the number is added to it).
 _DPP_CONTROLS = {
@@ -259,7 +262,6 @@ def _blocks(op: str) -> int:
 
 
 def _program_counter(record: Record, instruction: Instruction, operation: Operation) -> None:
-    expect(instruction.operands, 1)
     record.values["dst"] = register(instruction.operands[0], 2)
     record.values["src0"] = core.CONSTANT
 
@@ -293,31 +295,43 @@ def _lowered(text: str) -> bytes:
 
 def reads_program_counter(program: Program) -> bool:
     """Whether a program computes addresses from its own."""
-    return any(instruction.op == "s_getpc_b64" for instruction in program.instructions)
+    return any(i.op in _READS_PROGRAM_COUNTER for i in program.instructions)
 
 
-def lower(program: Program, code_address: int | None = None) -> npt.NDArray[np.uint8]:
-    """The records of a program whose first instruction is at ``code_address``, back to back.
+def jumps_indirectly(program: Program) -> bool:
+    """Whether a program calls functions or jumps to addresses that it computed."""
+    return any(i.op in _INDIRECT or i.op == "s_call_b64" for i in program.instructions)
 
-    Raises `UnsupportedError` naming the first instruction the emulator does not model.
+
+def lower(program: Program, code_address: int | None = None, *,
+          unreachable: Container[int] = ()) -> npt.NDArray[np.uint8]:
+    """The records of a program whose offset 0 is at ``code_address``, back to back.
+
+    ``unreachable`` instructions may be of any kind; arriving there is a fault. Raises
+    `UnsupportedError` naming the first instruction the emulator does not model.
     """
     parts: list[bytes] = []
     for index, instruction in enumerate(program.instructions):
+        if index in unreachable:
+            parts.append(_lowered("s_branch 0"))
+            continue
+        if instruction.op in _READS_PROGRAM_COUNTER | _INDIRECT and code_address is None:
+            raise unsupported(program, index, "the code has no address")
         try:
             parts.append(_lowered(instruction.text))
         except NotModelledError as refusal:
             raise unsupported(program, index, str(refusal)) from None
     records = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
     places = records.view(_PLACE)
-    for index, target in enumerate(program.targets):
+    for index, (instruction, target) in enumerate(
+            zip(program.instructions, program.targets, strict=True)):
+        if index in unreachable:
+            places["target"][index] = len(program)
+            continue
         if target is not None:
             places["target"][index] = target
-    if reads_program_counter(program):
-        for index, instruction in enumerate(program.instructions):
-            if instruction.op != "s_getpc_b64":
-                continue
-            if code_address is None:
-                raise unsupported(program, index, "the code has no address")
+        if instruction.op in _READS_PROGRAM_COUNTER:
+            assert code_address is not None
             following = code_address + program.offsets[index + 1]
             places["literal_lo0"][index] = following & 0xFFFFFFFF
             places["literal_hi0"][index] = following >> 32

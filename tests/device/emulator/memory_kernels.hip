@@ -153,3 +153,18 @@ GLOBAL void module_memory(const int *p, int *r) {
   int old = ADD(&counters[LANE & 3], 1, AGENT);
   r[64 + LANE] = old;
 }
+
+// Functions with a stack of their own.
+#define FUNCTION __attribute__((device, noinline)) static
+FUNCTION u32 fold(const u32 *p, int n) {
+  u32 sum = 0;
+  for (int k = 0; k < n; ++k) sum = sum * 31 + p[k];
+  return sum;
+}
+FUNCTION u32 shuffle_and_fold(u32 x, int n) {
+  u32 own[24];
+  for (int k = 0; k < 24; ++k) own[k] = x + k;
+  for (int k = 0; k < n; ++k) own[(x + k * 7) % 24] ^= k;
+  return fold(own, 24) + fold(own + 3, n);
+}
+GLOBAL void calls(u32 *r, int n) { r[LANE] = shuffle_and_fold(r[LANE], n) ^ shuffle_and_fold(LANE, 5); }

@@ -254,3 +254,21 @@ def test_constants_and_variables_of_a_module(kernels: Compiled) -> None:
         out = kernels.run("module_memory", p, np.zeros(128, np.int32))[1]
         np.testing.assert_array_equal(out[:64], table[p] * 100 + table[3 + (p & 7)])
         np.testing.assert_array_equal(out[64:], 7 + np.arange(64) % 4 + np.arange(64) // 4)
+
+
+def test_calls_and_their_stack(kernels: Compiled) -> None:
+    def fold(values: list[int]) -> int:
+        total = 0
+        for value in values:
+            total = total * 31 + value & 0xFFFFFFFF
+        return total
+
+    def function(x: int, n: int) -> int:
+        own = [x + k & 0xFFFFFFFF for k in range(24)]
+        for k in range(n):
+            own[(x + k * 7 & 0xFFFFFFFF) % 24] ^= k
+        return fold(own) + fold(own[3:3 + n]) & 0xFFFFFFFF
+
+    data = rng(11).integers(0, 1 << 32, 64, dtype=np.uint32)
+    out = kernels.run("calls", data, 9)[0]
+    assert out.tolist() == [function(int(x), 9) ^ function(lane, 5) for lane, x in enumerate(data)]

@@ -31,12 +31,14 @@ class InvalidRecordError(ValueError):
 class Program:
     """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
 
+    ``addresses`` are those of the records, ascending, for indirect jumps.
     ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
                  keep_denormal_inputs: bool, keep_denormal_results: bool,
-                 dx10_clamp: bool, narrow: bool = False) -> None: ...
+                 dx10_clamp: bool, narrow: bool = False,
+                 addresses: Sequence[int] = ()) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

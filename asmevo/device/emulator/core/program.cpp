@@ -126,8 +126,22 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
+std::size_t CodeMap::find(u64 address) const {
+  const auto at = std::lower_bound(addresses.begin(), addresses.end(), address);
+  if (at == addresses.end() || *at != address) {
+    throw Fault(FaultKind::kIllegal, "a jump to an address where the kernel has no instruction", -1,
+                address);
+  }
+  return static_cast<std::size_t>(at - addresses.begin());
+}
+
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow,
+                 std::vector<u64> addresses)
+    : code_{std::move(addresses)}, count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
+  require(code_.addresses.empty() ||
+              (code_.addresses.size() == records.size() &&
+               std::is_sorted(code_.addresses.begin(), code_.addresses.end())),
+          "one ascending address a record");
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -229,6 +243,7 @@ Step Program::resolve(const Record& r) {
 
   Step s{};
   s.handler = op.wide != nullptr && !narrow_ ? op.wide : op.handler;
+  s.code = &code_;
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
@@ -357,6 +372,8 @@ Step Program::resolve(const Record& r) {
       break;
     case Shape::kProgramCounter:
       require(kind(0) == Operand::Kind::kConstant, "the address must be a constant");
+      require(r.target >= 0 && static_cast<std::size_t>(r.target) <= count_,
+              "call target outside the program");
       s.dst = scalar(r.dst, 2);
       break;
     case Shape::kLds:

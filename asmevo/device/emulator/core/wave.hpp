@@ -69,6 +69,13 @@ struct DppPattern {
   bool bound_ctrl;
 };
 
+// Where indirect jumps can go: the address of every instruction, in order.
+struct CodeMap {
+  std::vector<u64> addresses;
+  // The index of the instruction at an address; throws a fault when there is none.
+  std::size_t find(u64 address) const;
+};
+
 struct Wave;
 struct Step;
 using Handler = void (*)(Wave&, const Step&);
@@ -90,6 +97,7 @@ struct Step {
   i32 imm0, imm1;
   const DppPattern* dpp;
   const SdwaPattern* sdwa;
+  const CodeMap* code;
   const Step* inner;  // DPP, SDWA: the operation itself, reading the permuted rows
 };
 
