@@ -53,8 +53,8 @@ class Emulator:
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
     guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
     effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
-    kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
+    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
+    gives is always the canonical quiet one (f32 0x7fc00000).
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -148,7 +148,6 @@ class EmulatedKernel:
         # Other kernels have no business in their code object, and find nothing mapped there.
         used = code_object if lower.reads_program_counter(program) else None
         self._image = image(used) if used is not None else ()
-        mode = launch.float_mode(kernel.descriptor)
         addresses = ([address + offset for offset in program.offsets[:-1]]
                      if address is not None and lower.jumps_indirectly(program) else [])
         others = other_kernels(code_object, kernel, program) if code_object is not None else ()
@@ -156,9 +155,7 @@ class EmulatedKernel:
             self._core = core.Program(
                 lower.lower(program, address, unreachable=others),
                 vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                keep_denormal_inputs=mode.keep_denormal_inputs,
-                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp,
-                addresses=addresses)
+                mode=launch.float_mode(kernel.descriptor), addresses=addresses)
         except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None

@@ -71,7 +71,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     subprocess.run(
         [sys.executable, "-m", "ziglang", "clang", "-x", "hip", "--offload-arch=gfx942",
          "--offload-device-only", "-nogpuinc", "-nogpulib", "-O3", "-mcode-object-version=5",
-         "-mno-amdgpu-ieee", "-fno-honor-nans", "-Wno-everything", "-mllvm",
+         "-Wno-everything", "-mllvm",
          f"-amdgpu-kernarg-preload-count={request.param}", "-S", str(_SOURCE), "-o",
          str(assembly)], check=True, timeout=120)
     toolchain = ZigToolchain()
