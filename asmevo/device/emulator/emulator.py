@@ -44,6 +44,8 @@ _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
+# Scratch of all resident waves; a driver limits how many there are in the same way.
+_SCRATCH_BYTES = 1 << 30
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 
 
@@ -54,7 +56,8 @@ class Emulator:
     guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
     effect when they issue. Registers and LDS are undefined at launch and filled from
     `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
-    gives is always the canonical quiet one (f32 0x7fc00000).
+    gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four cycles for
+    each instruction of its wave.
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -262,10 +265,13 @@ class EmulatedKernel:
         if state.resident is not None:
             return state.resident
         x, y, z = dispatch.workgroup
-        return self._emulator.resident_workgroups(
+        waves = -(-x * y * z // 64)
+        resident = self._emulator.resident_workgroups(
             vgprs=self._layout.vgprs, agprs=self._layout.agprs,
             sgprs=self._kernel.descriptor.next_free_sgpr + _EXTRA_SGPRS, lds_bytes=lds_bytes,
-            waves=-(-x * y * z // 64))
+            waves=waves)
+        scratch = waves * 64 * self._layout.private_bytes
+        return resident if scratch == 0 else max(1, min(resident, _SCRATCH_BYTES // scratch))
 
     def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args
