@@ -168,3 +168,5 @@ FUNCTION u32 shuffle_and_fold(u32 x, int n) {
   return fold(own, 24) + fold(own + 3, n);
 }
 GLOBAL void calls(u32 *r, int n) { r[LANE] = shuffle_and_fold(r[LANE], n) ^ shuffle_and_fold(LANE, 5); }
+
+GLOBAL void queue(u64 *r) { r[0] = (u64)__builtin_amdgcn_queue_ptr(); }

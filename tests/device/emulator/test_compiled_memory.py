@@ -239,6 +239,11 @@ def test_a_kernarg_of_another_size_is_refused(kernels: Compiled) -> None:
         kernels.run("timers", np.zeros(8, np.uint64), 5, 6, ends_early=True)
 
 
+def test_an_argument_that_only_a_runtime_has_is_refused(kernels: Compiled) -> None:
+    with pytest.raises(UnsupportedError, match=r"hidden_queue_ptr|queue_ptr"):
+        kernels.run("queue", np.zeros(1, np.uint64))
+
+
 def test_results_do_not_depend_on_what_scratch_held(kernels: Compiled) -> None:
     data = rng(9).integers(0, 256, (64, 3), dtype=np.uint8)
     outs = [kernels.run("histogram", data, np.zeros(4096, np.uint32), 3, state=LaunchState(seed))[1]
