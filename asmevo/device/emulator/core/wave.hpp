@@ -63,6 +63,13 @@ struct DppPattern {
   bool near;  // no lane's source lies outside its own row of 16
 };
 
+// Where indirect jumps can go: the address of every instruction, in order.
+struct CodeMap {
+  std::vector<u64> addresses;
+  // The index of the instruction at an address; throws a fault when there is none.
+  std::size_t find(u64 address) const;
+};
+
 struct Wave;
 struct Step;
 using Handler = void (*)(Wave&, const Step&);
@@ -85,6 +92,7 @@ struct Step {
   i32 imm0, imm1;
   const DppPattern* dpp;
   const SdwaPattern* sdwa;
+  const CodeMap* code;
   const Step* inner;  // DPP, SDWA: the operation itself, reading the permuted rows
 };
 
