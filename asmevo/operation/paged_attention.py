@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 
+from asmevo.operation.attention import online_softmax
+from asmevo.operation.bf16 import to_bf16
 from asmevo.operation.operation import Array, Arrays, Names, Operation
 
 _UNUSED = -1
@@ -67,10 +71,10 @@ class PagedDecode(Operation):
     def _attend(self, q: Array, k: Array, v: Array, k_scale: Array, v_scale: Array, *,
                 scale: float) -> Array:
         """Rows of ``q`` to all tokens of one head."""
-        logits = q @ (k * k_scale[:, None]).T * scale
-        weights = np.exp2(logits - logits.max(axis=1, keepdims=True))
-        out: Array = weights @ (v * v_scale[:, None]) / weights.sum(axis=1, keepdims=True)
-        return out
+        numerators, denominators, _ = online_softmax(
+            q @ (k * k_scale[:, None]).T * scale * math.log(2), v * v_scale[:, None],
+            partial(to_bf16, rounding="rtna"), _TILE)
+        return numerators / denominators
 
 
 class _Quantised(PagedDecode):
