@@ -28,9 +28,10 @@ class MlaDecodeSplits(Operation):
     tile: int = 64
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
-        """Sequences of random lengths, the first one of ``L``, in rows in random order."""
+        """Sequences of ``L`` tokens at most and half as many at least, the first one of ``L``, in
+        rows in random order."""
         sequences, longest = int(names["B"]), int(names["L"])
-        lengths = rng.integers(1, longest + 1, sequences)
+        lengths = rng.integers((longest + 1) // 2, longest + 1, sequences)
         lengths[0] = longest
         rows = arrays["kv"].size // (int(names["D"]) + int(names["R"]))
         tables = {
