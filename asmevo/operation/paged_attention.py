@@ -27,7 +27,8 @@ class PagedDecode(Operation):
     has base 2. Row b of ``block_tables`` names the ``L`` pages of sequence b, of ``P`` tokens each,
     ``context_lens`` says how many tokens it has. With x elements in 16 bytes, ``k`` is laid out
     (page, head, D / x, token, x), ``v`` (page, head, token / x, D, x) and a token's scale, if the
-    cache is quantised, (page, head, token).
+    cache is quantised, (page, head, token). Weights, relative to the largest logit up to the end of
+    their tile of 256 tokens, are rounded to bf16 before they multiply the values.
     """
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
@@ -50,7 +51,7 @@ class PagedDecode(Operation):
         }
         for data, scale in (("k", "k_scale"), ("v", "v_scale")):
             if scale in arrays:
-                unit = np.sqrt(np.mean(np.square(arrays[data].astype(np.float64))))
+                unit = np.sqrt(np.mean(np.square(arrays[data].astype(np.float64)))) or 1.0
                 prepared[scale] = (rng.uniform(0.5, 1.5, arrays[scale].size) / unit
                                    ).astype(np.float32)
         return prepared
