@@ -125,7 +125,7 @@ class Dispatch:
     ``grid`` counts workgroups, ``workgroup`` work-items. ``held_out`` dispatches are never shown to
     a proposer and must pass before a commit. ``names`` are the values from which a declared oracle
     made it: constants, shape variables and scalar arguments. ``relies_on_time`` says that the
-    kernel reads results for which it did not wait, because on hardware they have long returned.
+    kernel lacks waits or barriers where, on hardware, what they are for has long happened.
     """
 
     name: str

@@ -95,8 +95,8 @@ class Scalar:
 class Launch:
     """Launch dimensions: ``grid`` in workgroups (expressions), ``workgroup`` in work-items.
 
-    ``relies_on_time``: see `Dispatch`. The emulator then hides missing waits instead of showing
-    them, so say in the YAML where the kernel needs it.
+    ``relies_on_time``: see `Dispatch`. The emulator then hides missing waits and barriers
+    instead of showing them, so say in the YAML where the kernel needs it.
     """
 
     grid: Sequence[str | int]

