@@ -29,6 +29,8 @@ class KernelConfig:
     constants: dict[str, int] = field(default_factory=dict)
     shapes: list[dict[str, int]] = field(default_factory=list)
     held_out_shapes: list[dict[str, int]] = field(default_factory=list)
+    operation: Any = None
+    accuracy: Any = None
 
 
 @dataclass
@@ -95,6 +97,13 @@ class TaskConfig:
 
 
 @dataclass
+class RunConfig(TaskConfig):
+    _convert_: str = "all"
+    repeats: int = MISSING
+    families: list[str] = MISSING
+
+
+@dataclass
 class RebuildConfig(TaskConfig):
     allow_lower: bool = MISSING
     method: str = MISSING
@@ -137,3 +146,4 @@ def register() -> None:
     ):
         store.store(group=group, name="schema", node=schema)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
+    store.store(group="task", name="run_schema", node=RunConfig)

@@ -6,6 +6,7 @@ how LLVM writes each operand shape. Whatever does not fit raises `UnsupportedErr
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ from asmevo.device.emulator.record import (
     Record,
     allow,
     expect,
+    number,
     register,
 )
 from asmevo.isa.instruction import Instruction, OperandKind
@@ -91,20 +93,49 @@ def _lane(record: Record, instruction: Instruction, operation: Operation) -> Non
 
 
 def _matrix(record: Record, instruction: Instruction, operation: Operation) -> None:
-    allow(instruction, frozenset())
+    sparse, blocks = operation.has("reads_dst"), operation.has("broadcasts_a")
+    names = {"cbsz", "abid"} if sparse or blocks else set[str]()
+    names |= {"blgp"} if operation.has("permutes_b") else set()
+    names |= {"neg"} if operation.has("mods") else set()
+    allow(instruction, frozenset(names))
     expect(instruction.operands, 4)
+    cbsz, abid = number(instruction, "cbsz"), number(instruction, "abid")
+    if blocks and (1 << cbsz > _blocks(instruction.op) or abid >= 1 << cbsz):
+        raise NotModelledError("cbsz and abid name a block that the operation does not have")
+    # Without cbsz, abid selects one of the index register's sets: four of 8 bits, or two of 16.
+    sets = 2 if instruction.op.endswith("8") else 4
+    if sparse and cbsz == 0 and abid >= sets:
+        raise NotModelledError(f"abid names one of {sets} sets of indices")
+    record.values["imm0"] = cbsz
+    record.values["imm1"] = abid | number(instruction, "blgp") << 4
     record.values["dst"] = register(instruction.operands[0], operation.dst_words)
+    negated = instruction.modifier("neg")
     for slot, operand in enumerate(instruction.operands[1:]):
         words = operation.src_words[slot]
-        # A constant is one 32-bit value in every element of the accumulator.
-        record.source(slot, operand, 1 if operand.kind is OperandKind.CONSTANT else words)
+        if operand.kind is OperandKind.CONSTANT:
+            # One value in every element of the accumulator.
+            words = 2 if operation.has("mods") else 1
+        if words == 2 and "." in operand.text:
+            low, high = struct.unpack("<2I", struct.pack("<d", float(operand.text)))
+            record.values |= {f"src{slot}": core.CONSTANT, f"literal_lo{slot}": low,
+                              f"literal_hi{slot}": high}
+        else:
+            record.source(slot, operand, words)
+        if isinstance(negated, tuple) and negated[slot]:
+            record.values["neg"] = record.values.get("neg", 0) | 1 << slot
+
+
+def _blocks(op: str) -> int:
+    """Blocks of a matrix operation: the ``16b`` of v_mfma_f32_4x4x1_16b_f32."""
+    return int(next((part[:-1] for part in op.split("_") if part.endswith("b")), "1"))
 
 
 _SHAPES: dict[str, Callable[[Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "vector": vector_shapes.vector,
     "compare": vector_shapes.compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
     "scalar_load": memory_shapes.scalar_load, "buffer": memory_shapes.buffer,
-    "global": memory_shapes.global_segment, "lds": memory_shapes.lds,
+    "global": memory_shapes.global_segment, "flat": memory_shapes.flat,
+    "scratch": memory_shapes.scratch, "lds": memory_shapes.lds, "cache": memory_shapes.cache,
 }
 
 

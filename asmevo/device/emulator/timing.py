@@ -72,6 +72,10 @@ class Residency:
     slots: int
     workgroups: int
 
+    def whole_workgroups(self, waves: int) -> int:
+        """Workgroups of ``waves`` waves that a compute unit holds, at least one."""
+        return max(1, min(self.workgroups, self.slots * _SIMDS // waves))
+
 
 @dataclass(frozen=True, slots=True)
 class TimingResult:

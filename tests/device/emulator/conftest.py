@@ -49,10 +49,12 @@ class Bench:
     """
 
     vgprs: int = 64
+    agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
     # Further bits of MODE.
     mode: int = 0xC0
+    narrow: bool = False
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -102,9 +104,9 @@ class Bench:
         return outcome
 
     def program(self, program: Program) -> core.Program:
-        return core.Program(lower(program), vgprs=self.vgprs, agprs=32,
+        return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             mode=self.mode | 0x30 * self.keep_denormals
-                            | 0x100 * self.dx10_clamp)
+                            | 0x100 * self.dx10_clamp, narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,

@@ -1,16 +1,18 @@
-// Loads and stores of 64 lanes in global memory. A load reads memory at issue, and its registers
+// Loads and stores of 64 lanes. A load reads memory at issue, and its registers
 // change when a wait delivers it; a store takes effect in memory at issue.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 
+#include "address_space.hpp"
+#include "field.hpp"
 #include "line_tracer.hpp"
 #include "operation.hpp"
 
 namespace asmevo {
 
-// Addresses of one vector memory operation; words[i] dwords of lane i are in range, the rest is
+// Addresses of one vector memory operation; words[i] units of lane i are in range, the rest is
 // dropped or reads 0.
 struct LaneAccess {
   u64 address[kLanes];
@@ -18,11 +20,11 @@ struct LaneAccess {
   u64 active;
 };
 
-inline void trace_lanes(Wave& w, const LaneAccess& access) {
+inline void trace_lanes(Wave& w, const LaneAccess& access, u64 unit) {
   Tracer tracer(*w.trace);
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    if (access.words[i] != 0) tracer.touch(access.address[i], 4 * u64{access.words[i]});
+    if (access.words[i] != 0) tracer.touch(access.address[i], unit * access.words[i]);
   }
   tracer.finish();
 }
@@ -38,10 +40,12 @@ u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write,
     highest = std::max(highest, offsets[i]);
   }
   if (limit < 4 * Words || highest > limit - 4 * Words) return nullptr;
-  const MappedRegion* region = w.memory->find(base + lowest, u64{highest} - lowest + 4 * Words);
-  if (region == nullptr || (write && !region->writable)) return nullptr;
+  u8* bytes = w.memory->range(base + lowest, u64{highest} - lowest + 4 * Words, write);
+  if (bytes != nullptr && w.memory->tracked()) {
+    w.memory->mark_lanes(base, offsets, kLanes, 4 * Words, write);
+  }
   low = lowest;
-  return region->bytes + (base + lowest - region->base);
+  return bytes;
 }
 
 template <u8 Words>
@@ -116,37 +120,66 @@ bool uniform_access(Wave& w, const Step& s, u64 base, const u32* offsets, u64 li
   return true;
 }
 
-template <u8 Words>
-void load(Wave& w, const Step& s, const LaneAccess& access) {
+inline Pending& begin_load_to_lds(Wave& w, const Step& s) {
   Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kLds;
+  ++w.lds_loads;
+  p.words = 1;
+  p.lanes = w.active();
+  p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);
+  return p;
+}
+
+template <Field F, class Space>
+void load(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = Space::issue(w);
   p.kind = Pending::Kind::kVector;
-  p.words = Words;
+  p.words = F.words;
   p.dst = s.dst;
   p.lanes = access.active;
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    u32 word[Words] = {};
-    if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
-      std::memcpy(word, w.memory->access(access.address[i], size, false, static_cast<int>(i)), size);
+    u32 word[F.words] = {};
+    if (const u64 size = F.bytes * u64{access.words[i]}; size != 0) {
+      std::memcpy(word, Space::bytes(w, access.address[i], size, false, i), size);
     }
-    for (std::size_t k = 0; k < Words; ++k) p.data[k * kLanes + i] = word[k];
+    for (std::size_t k = 0; k < F.words; ++k) p.data[k * kLanes + i] = widen<F>(word[k]);
   }
-  if (w.trace != nullptr) trace_lanes(w, access);
+  Space::issued(w, p);
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
 }
 
-template <u8 Words>
+template <Field F, class Space>
 void store(Wave& w, const Step& s, const LaneAccess& access) {
-  w.issue_vm().kind = Pending::Kind::kStore;
+  Pending& p = Space::issue(w);
+  p.kind = Pending::Kind::kStore;
   const u32* data = w.v + s.dst * kLanes;
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    u32 word[Words];
-    for (std::size_t k = 0; k < Words; ++k) word[k] = data[k * kLanes + i];
-    if (const u64 size = 4 * u64{access.words[i]}; size != 0) {
-      std::memcpy(w.memory->access(access.address[i], size, true, static_cast<int>(i)), word, size);
+    u32 word[F.words];
+    for (std::size_t k = 0; k < F.words; ++k) word[k] = narrow<F>(data[k * kLanes + i]);
+    if (const u64 size = F.bytes * u64{access.words[i]}; size != 0) {
+      std::memcpy(Space::bytes(w, access.address[i], size, true, i), word, size);
     }
   }
-  if (w.trace != nullptr) trace_lanes(w, access);
+  Space::issued(w, p);
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+}
+
+// One unit a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; it arrives
+// with vmcnt. Narrow units fill a dword (CDNA3 ISA, "Memory Buffer Load to LDS").
+template <Field F, class Space>
+void load_to_lds(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = begin_load_to_lds(w, s);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word = 0;
+    if (access.words[i] != 0) {
+      std::memcpy(&word, Space::bytes(w, access.address[i], F.bytes, false, i), F.bytes);
+    }
+    p.data[i] = widen<F>(word);
+  }
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
 }
 
 }  // namespace asmevo

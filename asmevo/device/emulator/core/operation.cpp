@@ -13,7 +13,8 @@ std::span<const Operation> operations() {
                       conversion_operations(), division_operations(),
                       transcendental_operations(), compare_operations(), matrix_operations(),
                       scalar_memory_operations(), buffer_operations(), flat_operations(),
-                      atomic_operations(), lds_operations()}) {
+                      atomic_operations(), lds_operations(), lds_permute_operations(),
+                      lds_atomic_operations()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

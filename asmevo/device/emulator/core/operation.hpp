@@ -18,17 +18,21 @@ enum class Shape : u8 {
   kCompare,     // dst = scalar pair, src0, src1
   kReadLane,    // dst = scalar register, src0 = vector register, src1 = lane
   kWriteLane,   // dst = vector register, src0, src1 = lane
-  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant
+  kMatrix,      // dst, src0 = A, src1 = B: vector registers; src2 = C: the same or a constant, or
+                // the index register of kReadsDst; imm0 = CBSZ, imm1 = ABID | BLGP << 4
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
+  kFlat,        // dst = data, src0 = address pair, imm0 = offset
+  kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
+  kCache,       // nothing
 };
 
 enum Trait : u32 {
   kNoTraits = 0,
   kMods = 1 << 0,        // sources take neg and abs
   kClamp = 1 << 10,      // the result takes clamp
-  kOmod = 1 << 16,       // the result takes mul:2, mul:4 and div:2
+  kOmod = 1 << 19,       // the result takes mul:2, mul:4 and div:2
   kFloat = kMods | kClamp | kOmod,
   kCarryOut = 1 << 1,    // writes a mask to sdst
   kCarryIn = 1 << 2,     // src2 is a scalar pair
@@ -41,9 +45,12 @@ enum Trait : u32 {
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
   kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
   kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
+  kReadsDst = 1 << 9,    // SOPK: src0 is the destination; a sparse matrix operation adds to dst
+  kBroadcastsA = 1 << 14,  // matrix operation of several blocks: takes CBSZ and ABID
+  kPermutesB = 1 << 15,  // matrix operation that takes BLGP
+  kReturnsHalf = 1 << 16,  // an atomic's old value has half the words of its data
   kKeepsDst = 1 << 17,   // part of the destination keeps its value whatever the modifiers
   kSwaps = 1 << 18,      // src0 is written as well
-  kReadsDst = 1 << 9,    // SOPK: src0 is the destination
 };
 
 // How a constant becomes the value of a source.
@@ -66,6 +73,7 @@ struct Operation {
   u32 traits;
   Handler handler;
   Type types[3] = {};
+  Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
 };
 
 std::span<const Operation> scalar_operations();
@@ -89,6 +97,8 @@ std::span<const Operation> buffer_operations();
 std::span<const Operation> flat_operations();
 std::span<const Operation> atomic_operations();
 std::span<const Operation> lds_operations();
+std::span<const Operation> lds_permute_operations();
+std::span<const Operation> lds_atomic_operations();
 
 // All tables one after another; an operation's id is its index.
 std::span<const Operation> operations();

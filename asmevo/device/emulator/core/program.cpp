@@ -143,8 +143,8 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp) {
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow)
+    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -249,7 +249,7 @@ Step Program::resolve(const Record& r) {
   const Operation& op = table[r.op];
 
   Step s{};
-  s.handler = op.handler;
+  s.handler = op.wide != nullptr && !narrow_ ? op.wide : op.handler;
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
@@ -268,6 +268,8 @@ Step Program::resolve(const Record& r) {
     address_words = static_cast<u8>(((r.flags & kFlagOffen) ? 1 : 0) + ((r.flags & kFlagIdxen) ? 1 : 0));
   } else if (op.shape == Shape::kGlobal) {
     address_words = r.src1 == kAbsent ? 2 : 1;
+  } else if (op.shape == Shape::kScratch) {
+    address_words = r.src0 == kAbsent ? 0 : 1;
   }
   for (std::size_t k = 0; k < 3; ++k) {
     const u8 words = k == 0 ? address_words : op.src_words[k];
@@ -346,12 +348,17 @@ Step Program::resolve(const Record& r) {
       s.dst = vector(r.dst, op.dst_words);
       s.dst_is_vector = s.is_vector = true;
       require(is_vector(0) && is_vector(1), "the inputs must be vector registers");
-      require(is_vector(2) || kind(2) == Operand::Kind::kConstant,
+      require(is_vector(2) || (kind(2) == Operand::Kind::kConstant && !(op.traits & kReadsDst)),
               "the accumulator must be vector registers or a constant");
+      require(r.imm0 >= 0 && r.imm0 < 8 && r.imm1 >= 0 && r.imm1 < 128, "CBSZ, ABID or BLGP");
+      require((op.traits & (kBroadcastsA | kReadsDst)) || (r.imm0 == 0 && r.imm1 % 16 == 0),
+              "unexpected CBSZ or ABID");
+      require((op.traits & kPermutesB) || r.imm1 < 16, "unexpected BLGP");
       break;
     case Shape::kBuffer:
       if (r.flags & kFlagLds) {
         require(op.dst_words == 1 && !(op.traits & kStore), "this access has no LDS form");
+        require(r.imm0 <= 0xffff, "offset out of range");
       } else {
         s.dst = vector(r.dst, op.dst_words);
       }
@@ -361,13 +368,22 @@ Step Program::resolve(const Record& r) {
       require(r.imm0 >= 0, "negative offset");
       break;
     case Shape::kGlobal:
-      s.dst = vector(r.dst, op.dst_words);
+    case Shape::kFlat:
+      if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
       require(is_vector(0) && !is_agpr(0), "the address must be VGPRs");
       require(kind(1) == Operand::Kind::kAbsent || kind(1) == Operand::Kind::kScalar,
               "the base must be a scalar register pair");
       break;
+    case Shape::kScratch:
+      if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
+      require(address_words == 0 || (is_vector(0) && !is_agpr(0)), "the offset must be a VGPR");
+      require(kind(1) == Operand::Kind::kAbsent || kind(1) == Operand::Kind::kScalar,
+              "the second offset must be a scalar register");
+      break;
+    case Shape::kCache:
+      break;
     case Shape::kLds:
-      require(is_vector(0) && !is_agpr(0), "the address must be a VGPR");
+      require(op.src_words[0] == 0 || (is_vector(0) && !is_agpr(0)), "the address must be a VGPR");
       if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
       for (std::size_t k = 1; k < 3; ++k) {
         require(op.src_words[k] == 0 || is_vector(k), "the data must be vector registers");
@@ -377,10 +393,12 @@ Step Program::resolve(const Record& r) {
   }
 
   s.skippable = op.shape != Shape::kScalar && op.shape != Shape::kBranch &&
-                op.shape != Shape::kControl && op.shape != Shape::kScalarLoad;
+                op.shape != Shape::kControl && op.shape != Shape::kScalarLoad &&
+                op.shape != Shape::kCache;
   if (r.flags & kFlagReturn) {
     require(op.traits & kAtomic, "only an atomic returns the old value");
-    if (op.shape != Shape::kScalarLoad) s.sdst = vector(r.sdst, op.dst_words);
+    const u8 returned = op.traits & kReturnsHalf ? op.dst_words / 2 : op.dst_words;
+    if (op.shape != Shape::kScalarLoad) s.sdst = vector(r.sdst, returned);
   }
   if (op.traits & kPacked) {
     require(r.abs == 0, "packed operations take no abs");

@@ -20,7 +20,8 @@ struct InvalidRecord : std::invalid_argument {
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
-  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp);
+  // `narrow` keeps to the vectors that every host of the build has; no result depends on it.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false);
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -55,6 +56,7 @@ class Program {
   u32 reachable_vgprs_ = 1;  // v0 is written at launch
   u32 reachable_agprs_ = 0;
   FpMode fp_;
+  bool narrow_;
 };
 
 }  // namespace asmevo
