@@ -23,6 +23,7 @@ class KernelConfig:
     name: str = MISSING
     source: Any = MISSING
     symbol: str | None = None
+    choices: dict[str, Any] = field(default_factory=dict)
     launch: Any = None
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)

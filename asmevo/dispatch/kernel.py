@@ -30,6 +30,8 @@ class Buffer:
 
     ``family`` replaces the oracle's input family for this buffer. ``addresses`` makes it a table of
     pointers to the buffers named; those may leave out their own ``offset`` in the kernarg.
+    ``order_dependent``: workgroups add to it with floating-point atomics, so its last bits depend
+    on who comes first.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Buffer:
     scale: float = 1.0
     family: str | None = None
     addresses: Sequence[str] = ()
+    order_dependent: bool = False
 
     def __post_init__(self) -> None:
         if self.family is not None and self.family not in FAMILIES:
@@ -132,6 +135,7 @@ def declare(
     name: str,
     source: Source,
     symbol: str | None = None,
+    choices: Mapping[str, Any] | None = None,
     launch: Mapping[str, Any] | None = None,
     buffers: Sequence[Mapping[str, Any]] = (),
     scalars: Sequence[Mapping[str, Any]] = (),
@@ -141,7 +145,11 @@ def declare(
     operation: Operation | None = None,
     accuracy: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Kernel:
-    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key."""
+    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key.
+
+    ``choices`` are what the rest of a YAML refers to (``${..choices.rounding}``), such as which of
+    a family's objects it is; here they mean nothing.
+    """
     where = f"kernel '{name}'"
     if operation is not None and not isinstance(operation, Operation):
         raise KernelError(f"the operation of {where} is a {type(operation).__name__}")

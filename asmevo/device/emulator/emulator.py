@@ -139,7 +139,7 @@ class EmulatedKernel:
         try:
             self._core = core.Program(
                 lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                mode=launch.float_mode(kernel.descriptor))
+                mode=launch.float_mode(kernel.descriptor), offsets=program.offsets)
         except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None

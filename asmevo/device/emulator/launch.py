@@ -27,6 +27,9 @@ _KERNARG_PAD = 64
 # firmware that does not (LLVM AMDGPUUsage, "Preloaded Kernel Arguments").
 _PRELOAD_ENTRY = 256
 
+# Values that a descriptor may ask for, in the order of their SGPRs, and their dwords.
+_USER_SGPR_WORDS = {"dispatch_ptr": 2, "kernarg_segment_ptr": 2, "private_segment_size": 1}
+
 # MODE bits above FP_ROUND and FP_DENORM, which are the descriptor's float mode (CDNA3 ISA, "Mode
 # Register").
 _DX10_CLAMP = 1 << 8
@@ -36,9 +39,6 @@ _EXCEPTIONS = (
     "exception_fp_ieee_invalid_op", "exception_fp_denorm_src", "exception_fp_ieee_div_zero",
     "exception_fp_ieee_overflow", "exception_fp_ieee_underflow", "exception_fp_ieee_inexact",
     "exception_int_div_zero")
-
-# Values that a descriptor may ask for, in the order of their SGPRs, and their dwords.
-_USER_SGPR_WORDS = {"dispatch_ptr": 2, "kernarg_segment_ptr": 2, "private_segment_size": 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def _scalar(record: Record, instruction: Instruction, operation: Operation) -> N
         operands.reverse()  # the immediate comes last in a record
     if operation.dst_words:
         record.values["dst"] = register(operands.pop(0), operation.dst_words)
+    operands = [o for o in operands if o.kind is not OperandKind.TARGET]
     words = [w for w in operation.src_words if w]
     expect(tuple(operands), len(words))
     immediate = operands.pop() if operation.has("simm16") else None

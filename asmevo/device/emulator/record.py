@@ -16,14 +16,14 @@ _LAYOUT = struct.Struct(
     "<" + "".join(_CODES[size, signed] for _, _, size, signed in core.RECORD_FIELDS))
 _FLAGS = dict(core.FLAGS)
 _TRAITS = dict(core.TRAITS)
-# Operand codes of the values that hardware computes (CDNA3 ISA, "Instruction Operands").
-_STATUS = {"vccz": 251, "src_vccz": 251, "execz": 252, "src_execz": 252, "scc": 253, "src_scc": 253}
 # Source operands that name the flat apertures; each is 4 GiB.
 _APERTURES = {
     f"src_{name}_{end}": base | offset
     for name, base in (("shared", core.SHARED_APERTURE), ("private", core.PRIVATE_APERTURE))
     for end, offset in (("base", 0), ("limit", 0xFFFFFFFF))
 }
+# Operand codes of the values that hardware computes (CDNA3 ISA, "Instruction Operands").
+_STATUS = {"vccz": 251, "src_vccz": 251, "execz": 252, "src_execz": 252, "scc": 253, "src_scc": 253}
 
 
 class NotModelledError(Exception):
@@ -82,8 +82,6 @@ class Record:
                 raise NotModelledError(str(error)) from None
             self.values[f"literal_lo{slot}"] = low
             self.values[f"literal_hi{slot}"] = high
-        elif operand.text in _STATUS and words <= 2:
-            self.values[f"src{slot}"] = _STATUS[operand.text]
         elif operand.text in _APERTURES:
             # As a 32-bit source the value is wrong on hardware (LLVM, getSegmentAperture).
             if words != 2:
@@ -93,6 +91,8 @@ class Record:
             self.values[f"src{slot}"] = core.CONSTANT
             self.values[f"literal_lo{slot}"] = value & 0xFFFFFFFF
             self.values[f"literal_hi{slot}"] = value >> 32
+        elif operand.text in _STATUS and words <= 2:
+            self.values[f"src{slot}"] = _STATUS[operand.text]
         else:
             raise NotModelledError(f"operand '{operand.text}' is not modelled")
         for name, given in (("neg", operand.neg), ("abs", operand.abs)):

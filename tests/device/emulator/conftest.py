@@ -52,9 +52,9 @@ class Bench:
     agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    narrow: bool = False
     # Further bits of MODE.
     mode: int = 0xC0
-    narrow: bool = False
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -106,17 +106,19 @@ class Bench:
     def program(self, program: Program) -> core.Program:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             mode=self.mode | 0x30 * self.keep_denormals
-                            | 0x100 * self.dx10_clamp, narrow=self.narrow)
+                            | 0x100 * self.dx10_clamp, narrow=self.narrow,
+                            offsets=program.offsets)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,
-               budget: int = 10_000_000) -> int:
+               budget: int = 10_000_000, private_bytes: int = 0) -> int:
         """Run a whole program; s80 is the workgroup id."""
         order = np.arange(groups, dtype=np.uint32)
         return core.launch(
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
-            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget)
+            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
+            private_bytes=private_bytes)
 
 
     @staticmethod

@@ -33,12 +33,14 @@ class InvalidRecordError(ValueError):
 class Program:
     """A validated program whose waves start with the floating-point fields ``mode`` of MODE.
 
-    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it. Raises
-    `InvalidRecordError`, or ValueError for a truncated array and other bits of MODE.
+    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
+    ``offsets`` are the byte offsets of all instructions and the end, for operations on the program
+    counter. Raises `InvalidRecordError`, or ValueError for a truncated array, other bits of MODE and
+    offsets that do not fit.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
-                 mode: int, narrow: bool = False) -> None: ...
+                 mode: int, narrow: bool = False, offsets: Sequence[int] = ()) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

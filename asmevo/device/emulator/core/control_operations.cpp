@@ -10,7 +10,7 @@ namespace {
 
 template <auto Taken>
 void branch(Wave& w, const Step& s) {
-  if (Taken(w)) w.pc = static_cast<std::size_t>(s.target);
+  if (Taken(w)) w.jump(static_cast<std::size_t>(s.target));
 }
 
 void nothing(Wave&, const Step&) {}
@@ -20,7 +20,10 @@ void trap(Wave&, const Step& s) {
   throw Fault(FaultKind::kIllegal, "the kernel trapped (s_trap " + std::to_string(s.imm0) + ")");
 }
 
-void end_program(Wave& w, const Step&) { w.stop = Stop::kEnd; }
+void end_program(Wave& w, const Step&) {
+  w.stop = Stop::kEnd;
+  w.straight_from = 0;  // the next wave in its place starts there
+}
 void barrier(Wave& w, const Step&) { w.stop = Stop::kBarrier; }
 
 // imm0 = vmcnt, imm1 = lgkmcnt; -1 leaves a counter alone. Nothing here raises expcnt.

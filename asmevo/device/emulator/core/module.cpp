@@ -258,13 +258,14 @@ NB_MODULE(asmevo_core, m) {
 
   nb::class_<Program>(m, "Program")
       .def("__init__",
-           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode,
-              bool narrow) {
+           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool narrow,
+              const std::vector<i64>& offsets) {
              if ((mode & ~kModeFloat) != 0) throw std::invalid_argument("unknown bits of MODE");
-             new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode), narrow);
+             new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode), narrow,
+                                offsets);
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"), nb::arg("mode"),
-           nb::arg("narrow") = false)
+           nb::arg("narrow") = false, nb::arg("offsets") = std::vector<i64>{})
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")

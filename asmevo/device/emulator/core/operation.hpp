@@ -30,27 +30,28 @@ enum class Shape : u8 {
 
 enum Trait : u32 {
   kNoTraits = 0,
-  kMods = 1 << 0,        // sources take neg and abs
-  kClamp = 1 << 10,      // the result takes clamp
-  kOmod = 1 << 19,       // the result takes mul:2, mul:4 and div:2
+  kMods = 1 << 0,  // sources take neg and abs
+  kClamp = 1 << 1,  // the result takes clamp
+  kOmod = 1 << 2,  // the result takes mul:2, mul:4 and div:2
   kFloat = kMods | kClamp | kOmod,
-  kCarryOut = 1 << 1,    // writes a mask to sdst
-  kCarryIn = 1 << 2,     // src2 is a scalar pair
-  kAccumulate = 1 << 3,  // src2 is the destination
-  kPacked = 1 << 4,      // VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi
-  kAccSource = 1 << 5,   // src0 is an AGPR
-  kAccDst = 1 << 6,      // the destination is an AGPR
-  kStore = 1 << 7,       // dst is read, not written
-  kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
+  kCarryOut = 1 << 3,  // writes a mask to sdst
+  kCarryIn = 1 << 4,  // src2 is a scalar pair
+  kAccumulate = 1 << 5,  // src2 is the destination
+  kPacked = 1 << 6,  // VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi
+  kAccSource = 1 << 7,  // src0 is an AGPR
+  kAccDst = 1 << 8,  // the destination is an AGPR
+  kStore = 1 << 9,  // dst is read, not written
+  kSimm16 = 1 << 10,  // SOPK: the last source is a sign-extended 16-bit immediate
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
-  kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
-  kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
-  kReadsDst = 1 << 9,    // SOPK: src0 is the destination; a sparse matrix operation adds to dst
-  kBroadcastsA = 1 << 14,  // matrix operation of several blocks: takes CBSZ and ABID
-  kPermutesB = 1 << 15,  // matrix operation that takes BLGP
-  kReturnsHalf = 1 << 16,  // an atomic's old value has half the words of its data
-  kKeepsDst = 1 << 17,   // part of the destination keeps its value whatever the modifiers
-  kSwaps = 1 << 18,      // src0 is written as well
+  kAtomic = 1 << 12,  // dst is the data; sdst receives the old value
+  kOpSel = 1 << 13,  // VOP3: op_sel bit i is of source i, bit 3 of the destination
+  kKeepsDst = 1 << 14,  // part of the destination keeps its value whatever the modifiers
+  kSwaps = 1 << 15,  // src0 is written as well
+  kReadsDst = 1 << 16,  // SOPK: src0 is the destination; a sparse matrix operation adds to dst
+  kBroadcastsA = 1 << 17,  // matrix operation of several blocks: takes CBSZ and ABID
+  kPermutesB = 1 << 18,  // matrix operation that takes BLGP
+  kTarget = 1 << 20,  // a scalar operation that jumps to target
+  kReturnsHalf = 1 << 19,  // an atomic's old value has half the words of its data
 };
 
 // How a constant becomes the value of a source.
@@ -80,6 +81,7 @@ struct Operation {
 std::span<const Operation> scalar_operations();
 std::span<const Operation> control_operations();
 std::span<const Operation> mode_operations();
+std::span<const Operation> call_operations();
 std::span<const Operation> integer_operations();
 std::span<const Operation> short_operations();
 std::span<const Operation> byte_operations();

@@ -1,5 +1,6 @@
 // Outstanding memory operations of one wave: results read at issue, written to registers only when
-// a wait guarantees them, which is the latest moment the ISA allows.
+// a wait guarantees them, which is the latest moment the ISA allows, or when they are overdue
+// (Wave::land_overdue).
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ struct Pending {
   std::uint16_t dst;    // vector row or scalar register
   std::uint32_t flat;
   std::uint64_t lanes;
+  std::size_t pc;  // behind the instruction that issued it
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };
 

@@ -143,8 +143,10 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow,
+                 std::span<const i64> offsets)
+    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow),
+      code_(offsets, records.size()) {
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -291,7 +293,8 @@ Step Program::resolve(const Record& r) {
         require(op.src_words[k] == 0 || is_value(k), "a scalar source must be scalar or constant");
       }
       if (op.dst_words != 0) s.dst = scalar(r.dst, op.dst_words);
-      break;
+      if (!(op.traits & kTarget)) break;
+      [[fallthrough]];
     case Shape::kBranch:
       require(r.target >= 0 && static_cast<std::size_t>(r.target) <= count_,
               "branch target outside the program");

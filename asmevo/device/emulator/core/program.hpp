@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "code_addresses.hpp"
 #include "operation.hpp"
 
 namespace asmevo {
@@ -21,7 +22,9 @@ class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
   // `narrow` keeps to the vectors that every host of the build has; no result depends on it.
-  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false);
+  // `offsets` are the instructions' byte offsets, for operations on the program counter.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false,
+          std::span<const i64> offsets = {});
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -36,6 +39,7 @@ class Program {
   u32 reachable_vgprs() const { return reachable_vgprs_; }
   u32 reachable_agprs() const { return reachable_agprs_; }
   FpMode fp() const { return fp_; }
+  const CodeAddresses& code() const { return code_; }
 
  private:
   Step resolve(const Record& r);
@@ -57,6 +61,7 @@ class Program {
   u32 reachable_agprs_ = 0;
   FpMode fp_;
   bool narrow_;
+  CodeAddresses code_;
 };
 
 }  // namespace asmevo

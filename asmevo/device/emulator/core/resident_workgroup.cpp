@@ -124,6 +124,7 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
   w.write_mask = kAllLanes;
   w.vgprs = program_.vgprs();
   w.fp = program_.fp();
+  w.code = &program_.code();
   w.memory = &memory;
   w.group = &group_;
   w.vm.clear();

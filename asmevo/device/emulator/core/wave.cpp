@@ -4,6 +4,16 @@
 
 namespace asmevo {
 
+namespace {
+
+// Instructions after which a result is overdue. Each occupies its wave for at least 4 cycles, so
+// these are 512 cycles for LDS, which answers after some 100, and 2048 cycles, about a microsecond,
+// for memory, which answers after some 800.
+constexpr std::size_t kLdsOverdue = 128;
+constexpr std::size_t kMemoryOverdue = 512;
+
+}  // namespace
+
 const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t word) {
   u32* out = scratch[scratch_row];
   const u32 clear = o.abs ? ~kSignBit : ~0u;
@@ -146,14 +156,37 @@ void Wave::land_lds_loads() {
   }
 }
 
+// Counts only instructions that ran for certain: those since the last jump, if there was one.
+bool Wave::is_overdue(const Pending& p, std::size_t instructions) const {
+  const std::size_t since = p.pc > pc ? straight_from : std::max(p.pc, straight_from);
+  return pc >= since + instructions;
+}
+
+void Wave::land_overdue() {
+  const auto in_order = [](const Pending& p) {
+    return p.kind == Pending::Kind::kVector || p.kind == Pending::Kind::kStore;
+  };
+  while (lgkm.size() != 0 && in_order(lgkm.at(0)) && is_overdue(lgkm.at(0), kLdsOverdue)) {
+    deliver(lgkm.at(0));
+    lgkm.pop();
+  }
+  while (vm.size() != 0 && in_order(vm.at(0)) && is_overdue(vm.at(0), kMemoryOverdue)) {
+    deliver(vm.at(0));
+    vm.pop();
+  }
+}
+
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
+  land_overdue();
   if (vm.count() + 1 > vm.kLimit) {
     flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
     deliver(vm.at(0));
     vm.pop();
   }
-  return vm.push(1);
+  Pending& p = vm.push(1);
+  p.pc = pc;
+  return p;
 }
 
 Pending& Wave::issue_lgkm(unsigned weight) {
@@ -161,7 +194,9 @@ Pending& Wave::issue_lgkm(unsigned weight) {
     deliver(lgkm.at(0));
     lgkm.pop();
   }
-  return lgkm.push(weight);
+  Pending& p = lgkm.push(weight);
+  p.pc = pc;
+  return p;
 }
 
 }  // namespace asmevo
