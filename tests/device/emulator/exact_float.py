@@ -157,8 +157,8 @@ def multiply(form: Format, mode: Mode, a: int, b: int) -> int:
 
 
 def fma(form: Format, mode: Mode, a: int, b: int, c: int) -> int:
-    return form.bits(fused(*(form.number(x, mode.keep_in) for x in (a, b, c)), mode.rounding),
-                     mode)
+    x, y, z = (form.number(bits, mode.keep_in) for bits in (a, b, c))
+    return form.bits(fused(x, y, z, mode.rounding), mode)
 
 
 def ldexp(form: Format, mode: Mode, a: int, n: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_conversions_between_formats(moded: Bench) -> None:
             (28, HALF, half, h, 0)):
         def integer(x: int, form: Format = form, mode: Mode = mode, signed: int = signed) -> int:
             value = x - (1 << signed) if signed and x >> signed - 1 else x
-            return form.bits(exact.Number(value < 0, exact.Fraction(value)), mode)
+            return form.bits(exact.Number(value < 0, Fraction(value)), mode)
 
         np.testing.assert_array_equal(found[register], exact.rows(integer, column))
 
@@ -229,9 +230,9 @@ def test_output_modifiers(bench: Bench, name: str, ieee: int, denormals: int) ->
 
 def extreme(form: Format, ieee: bool, largest: bool, a: int, b: int) -> int:
     """AMD's pseudo-code of V_MAX and V_MIN."""
-    for x in (a, b):
-        if ieee and form.is_nan(x) and not x & form.quiet:
-            return x | form.quiet
+    for bits in (a, b):
+        if ieee and form.is_nan(bits) and not bits & form.quiet:
+            return bits | form.quiet
     if form.is_nan(a):
         return b
     if form.is_nan(b):
@@ -240,7 +241,7 @@ def extreme(form: Format, ieee: bool, largest: bool, a: int, b: int) -> int:
     assert x.value is not None
     assert y.value is not None
 
-    def key(n: exact.Number) -> tuple[int, exact.Fraction, bool]:
+    def key(n: exact.Number) -> tuple[int, Fraction, bool]:
         assert n.value is not None
         return (-1 if n.negative else 1) if n.infinite else 0, n.value, not n.negative
 

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 U32 = npt.NDArray[np.uint32]
 
-VECTOR = """
+def _names(text: str) -> list[str]:
+    return text.split()
+
+
+VECTOR = _names("""
     v_not_b32 v_and_b32 v_or_b32 v_xor_b32 v_xnor_b32 v_lshlrev_b32 v_lshrrev_b32
     v_ashrrev_i32 v_add_u32 v_sub_u32 v_subrev_u32 v_min_i32 v_max_i32 v_min_u32 v_max_u32
     v_mul_lo_u32 v_mul_hi_u32 v_mul_hi_i32 v_mul_u32_u24 v_mul_hi_u32_u24 v_mul_i32_i24
@@ -33,20 +37,20 @@ VECTOR = """
     v_add_u16 v_sub_u16 v_subrev_u16 v_mul_lo_u16 v_lshlrev_b16 v_lshrrev_b16 v_ashrrev_i16
     v_max_u16 v_max_i16 v_min_u16 v_min_i16 v_add_i32 v_sub_i32 v_add_i16 v_sub_i16
     v_lshlrev_b64 v_lshrrev_b64 v_ashrrev_i64 v_lshl_add_u64 v_mad_u32_u16 v_mad_i32_i16
-    v_bcnt_u32_b32""".split()
-SCALAR = """
-    s_add_u32 s_sub_u32 s_add_i32 s_sub_i32 s_addc_u32 s_subb_u32 s_min_i32 s_min_u32 s_max_i32
-    s_max_u32 s_and_b32 s_and_b64 s_or_b32 s_or_b64 s_xor_b32 s_xor_b64 s_andn2_b32 s_andn2_b64
-    s_orn2_b32 s_orn2_b64 s_nand_b32 s_nand_b64 s_nor_b32 s_nor_b64 s_xnor_b32 s_xnor_b64
-    s_lshl_b32 s_lshl_b64 s_lshr_b32 s_lshr_b64 s_ashr_i32 s_ashr_i64 s_bfm_b32 s_bfm_b64 s_mul_i32
-    s_bfe_u32 s_bfe_u64 s_mul_hi_u32 s_mul_hi_i32 s_lshl1_add_u32 s_lshl2_add_u32 s_lshl3_add_u32
-    s_lshl4_add_u32 s_pack_ll_b32_b16 s_pack_lh_b32_b16 s_pack_hh_b32_b16 s_cselect_b32
-    s_cselect_b64 s_mov_b32 s_mov_b64 s_not_b32 s_not_b64 s_abs_i32
-    s_absdiff_i32 s_quadmask_b32 s_quadmask_b64 s_bitreplicate_b64_b32
-    s_bcnt0_i32_b32 s_bcnt0_i32_b64 s_bcnt1_i32_b32 s_bcnt1_i32_b64
-    s_cmp_eq_i32 s_cmp_lg_i32 s_cmp_gt_i32 s_cmp_ge_i32 s_cmp_lt_i32 s_cmp_le_i32 s_cmp_eq_u32
-    s_cmp_lg_u32 s_cmp_gt_u32 s_cmp_ge_u32 s_cmp_lt_u32 s_cmp_le_u32 s_cmp_eq_u64 s_cmp_lg_u64
-    s_bitcmp0_b32 s_bitcmp1_b32 s_bitcmp0_b64 s_bitcmp1_b64""".split()
+    v_bcnt_u32_b32""")
+SCALAR = _names("""
+    s_add_u32 s_sub_u32 s_add_i32 s_sub_i32 s_addc_u32 s_subb_u32 s_min_i32 s_min_u32
+    s_max_i32 s_max_u32 s_and_b32 s_and_b64 s_or_b32 s_or_b64 s_xor_b32 s_xor_b64 s_andn2_b32
+    s_andn2_b64 s_orn2_b32 s_orn2_b64 s_nand_b32 s_nand_b64 s_nor_b32 s_nor_b64 s_xnor_b32
+    s_xnor_b64 s_lshl_b32 s_lshl_b64 s_lshr_b32 s_lshr_b64 s_ashr_i32 s_ashr_i64 s_bfm_b32
+    s_bfm_b64 s_mul_i32 s_bfe_u32 s_bfe_u64 s_mul_hi_u32 s_mul_hi_i32 s_lshl1_add_u32
+    s_lshl2_add_u32 s_lshl3_add_u32 s_lshl4_add_u32 s_pack_ll_b32_b16 s_pack_lh_b32_b16
+    s_pack_hh_b32_b16 s_cselect_b32 s_cselect_b64 s_mov_b32 s_mov_b64 s_not_b32 s_not_b64
+    s_abs_i32 s_absdiff_i32 s_quadmask_b32 s_quadmask_b64 s_bitreplicate_b64_b32
+    s_bcnt0_i32_b32 s_bcnt0_i32_b64 s_bcnt1_i32_b32 s_bcnt1_i32_b64 s_cmp_eq_i32 s_cmp_lg_i32
+    s_cmp_gt_i32 s_cmp_ge_i32 s_cmp_lt_i32 s_cmp_le_i32 s_cmp_eq_u32 s_cmp_lg_u32 s_cmp_gt_u32
+    s_cmp_ge_u32 s_cmp_lt_u32 s_cmp_le_u32 s_cmp_eq_u64 s_cmp_lg_u64 s_bitcmp0_b32
+    s_bitcmp1_b32 s_bitcmp0_b64 s_bitcmp1_b64""")
 
 
 class Value(int):
@@ -157,7 +161,8 @@ def _replaced(x: int, high: int, low: int, value: int) -> Value:
 
 _NAMES: dict[str, Any] = {
     "_typed": _typed, "_cut": _typed, "_field": _field, "_replaced": _replaced,
-    "_as_u": lambda bits, x: Value(x).cut("u", bits), "_as_i": lambda bits, x: Value(x).cut("i", bits),
+    "_as_u": lambda bits, x: Value(x).cut("u", bits),
+    "_as_i": lambda bits, x: Value(x).cut("i", bits),
     "_as_b": lambda bits, x: Value(x).cut("u", bits),
     "_concatenated": lambda a, b: Value(int(a) << 32 | int(b) & 0xFFFFFFFF),
     "signext": lambda x: x, "abs": abs}
@@ -169,7 +174,8 @@ def _program(op: str) -> Callable[..., tuple[int, int]]:
     code = _text(op)
     if "_b16" in op or "_u16" in op or "_i16" in op:
         # Packing of halves is written as two 16-bit values.
-        code = re.sub(r"\{ (S\d\[[^\]]*\]\.u16), (S\d\[[^\]]*\]\.u16) \}", r"((\1 << 16) | \2)", code)
+        half = r"(S\d\[[^\]]*\]\.u16)"
+        code = re.sub(rf"\{{ {half}, {half} \}}", r"((\1 << 16) | \2)", code)
     # A 64-bit concatenation inside an expression, as of the alignments.
     code = re.sub(r"\{ S0\.u32, S1\.u32 \}", "((S0.u32 << 32) | S1.u32)", code)
     source = "\n".join(["def run(S0, S1, S2, SCC):", "    D0 = tmp = 0",

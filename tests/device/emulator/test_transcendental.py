@@ -1,4 +1,4 @@
-"""f16 transcendentals over every operand, sine and cosine, against NumPy's f64 and 80-bit floats."""
+"""f16 transcendentals of every operand, sine and cosine, against NumPy's f64 and 80-bit floats."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 U32 = npt.NDArray[np.uint32]
 Real = npt.NDArray[Any]
+TAU = 2 * np.longdouble("3.14159265358979323846")
 EVERY_HALF = np.arange(1 << 16, dtype=np.uint32)
 
 
@@ -21,7 +22,7 @@ def turns(function: Callable[[Real], Real]) -> Callable[[Real], Real]:
     """sin or cos of 2 pi x; exact range reduction first."""
     def of(x: Real) -> Real:
         reduced = x - np.rint(x)
-        return function(reduced.astype(np.longdouble) * (2 * np.longdouble("3.14159265358979323846")))
+        return function(reduced.astype(np.longdouble) * TAU)
     return of
 
 

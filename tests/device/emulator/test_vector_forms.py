@@ -268,7 +268,8 @@ def test_dot_products(bench: Bench) -> None:
     def elements(x: U32, n: int, signed: bool) -> npt.NDArray[np.int64]:
         width = 32 // n
         parts = np.stack([x.astype(np.int64) >> width * k & (1 << width) - 1 for k in range(n)])
-        return parts - ((parts >> width - 1 & signed) << width)
+        result: npt.NDArray[np.int64] = parts - ((parts >> width - 1 & signed) << width)
+        return result
 
     register = 20
     for n in (2, 4, 8):
@@ -297,7 +298,9 @@ def test_sums_of_differences(bench: Bench) -> None:
 
     def sad(x: U32, y: U32, masked: bool = False) -> npt.NDArray[np.int64]:
         difference = np.abs(octets(x) - octets(y))
-        return np.where(masked & (octets(y) == 0), 0, difference).sum(axis=0)
+        left_out = masked & (octets(y) == 0)
+        total: npt.NDArray[np.int64] = np.where(left_out, 0, difference).sum(axis=0)
+        return total
 
     wide = c.astype(np.int64)
     word = 0xFFFFFFFF
@@ -354,9 +357,10 @@ def test_conversions_to_integers(bench: Bench) -> None:
         np.testing.assert_array_equal(out[25], unorm | unorm << 16)
         byte = np.clip(np.trunc(y), 0, 255).astype(np.int64)
         np.testing.assert_array_equal(out[26], 0x11003344 | byte << 16)
-    out = bench.run(["v_cvt_i16_f16 v20, v2", "v_cvt_u16_f16 v21, v2", "v_frexp_exp_i16_f16 v22, v2",
-                     "v_frexp_mant_f16 v23, v2", "v_floor_f16 v24, v2", "v_rndne_f16 v25, v2",
-                     "v_fract_f16 v26, v2"], vector={2: h}, vector_out=range(20, 27)).vector
+    out = bench.run(["v_cvt_i16_f16 v20, v2", "v_cvt_u16_f16 v21, v2",
+                     "v_frexp_exp_i16_f16 v22, v2", "v_frexp_mant_f16 v23, v2",
+                     "v_floor_f16 v24, v2", "v_rndne_f16 v25, v2", "v_fract_f16 v26, v2"],
+                    vector={2: h}, vector_out=range(20, 27)).vector
     value = h.astype(np.uint16).view(np.float16)
     with np.errstate(all="ignore"):
         finite = np.isfinite(value)
@@ -396,18 +400,19 @@ def test_stochastic_rounding(bench: Bench, kind: str) -> None:
     for mode, expected in ((0xC0, 0x80), (0xC0 | 1 << 23, 0xFF)):
         bench.mode = mode
         big = np.resize(np.array([-1e9, -np.inf], np.float32), 64).view(np.uint32)
-        out = bench.run([f"v_cvt_sr_{kind}_f32 v4, v2, v3", f"v_cvt_pk_{kind}_f32 v5, v2, v2"],
-                        vector={2: big, 3: noise[:64], 4: noise[:64] * 0, 5: noise[:64] * 0},
-                        vector_out=[4, 5]).vector
-        assert set(out[4].tolist()) == {expected}
-        assert set(out[5].tolist()) == {expected * 0x101}
+        both = bench.run([f"v_cvt_sr_{kind}_f32 v4, v2, v3", f"v_cvt_pk_{kind}_f32 v5, v2, v2"],
+                         vector={2: big, 3: noise[:64], 4: noise[:64] * 0, 5: noise[:64] * 0},
+                         vector_out=[4, 5]).vector
+        assert set(both[4].tolist()) == {expected}
+        assert set(both[5].tolist()) == {expected * 0x101}
 
 
 def test_sixty_four_bits_and_exchange(bench: Bench) -> None:
     a, b, c = bench.integers(3, 13)
     out = bench.run(["v_mad_i64_i32 v[20:21], s[6:7], v2, v3, v[4:5]",
                      "v_mad_u64_u32 v[22:23], vcc, v2, v3, v[4:5]", "v_swap_b32 v2, v3",
-                     "v_mov_b64 v[24:25], 1.0", "v_mov_b64 v[26:27], -1", "v_add_f64 v[28:29], 0, 0.5"],
+                     "v_mov_b64 v[24:25], 1.0", "v_mov_b64 v[26:27], -1",
+                     "v_add_f64 v[28:29], 0, 0.5"],
                     vector={2: a, 3: b, 4: c, 5: a}, vector_out=[2, 3, *range(20, 30)],
                     scalar_out=[6, 7, 106, 107])
     joined = c.astype(object) + a.astype(object) * (1 << 32)

@@ -35,8 +35,8 @@ class Program:
 
     ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
     ``offsets`` are the byte offsets of all instructions and the end, for operations on the program
-    counter. Raises `InvalidRecordError`, or ValueError for a truncated array, other bits of MODE and
-    offsets that do not fit.
+    counter. Raises `InvalidRecordError`, or ValueError for a truncated array, other bits of MODE
+    and offsets that do not fit.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
