@@ -238,6 +238,7 @@ u64 exact_integral(const FpMode& fp, u32 a) { return integral<Single, Kind>(a, f
 using Two = F32(F32, F32);
 using Three = F32(F32, F32, F32);
 constexpr Shape kV = Shape::kVector;
+constexpr Type kSs = Type::kSingles;
 #define VOP1(name, exact, ...) \
   {name, kV, 1, {1, 0, 0}, kFloat, unary<[](float a) -> float { return (__VA_ARGS__); }, exact>}
 #define TRANS(name, function) {name, kV, 1, {1, 0, 0}, kFloat, transcendental<function>}
@@ -294,12 +295,15 @@ constexpr Operation kTable[] = {
     TRANS("v_log_legacy_f32", log2_f32),
     {"v_pk_add_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
      packed<2, [](float a, float b, float) { return a + b; },
-            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_add(fp, a, b); }>},
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_add(fp, a, b); }>,
+     {kSs, kSs}},
     {"v_pk_mul_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
      packed<2, [](float a, float b, float) { return a * b; },
-            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_multiply(fp, a, b); }>},
-    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kClamp, packed<3, fused, exact_fused>},
-    {"v_pk_mov_b32", kV, 2, {2, 2, 0}, kPacked, packed_move},
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_multiply(fp, a, b); }>,
+     {kSs, kSs}},
+    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kClamp, packed<3, fused, exact_fused>,
+     {kSs, kSs, kSs}},
+    {"v_pk_mov_b32", kV, 2, {2, 2, 0}, kPacked, packed_move, {kSs, kSs}},
 };
 
 }  // namespace

@@ -224,8 +224,7 @@ struct SignatureFacts<D(S...)> {
 template <class Signature, auto F, HighHalf High = HighHalf::kZero>
 constexpr Operation lane_operation(const char* name, u32 traits = kNoTraits) {
   using Facts = SignatureFacts<Signature>;
-  Operation op{name, Shape::kVector, Facts::kDst, {}, traits, LaneHandler<Signature, F, High>::run,
-               {}};
+  Operation op{name, Shape::kVector, Facts::kDst, {}, traits, LaneHandler<Signature, F, High>::run};
   if (Facts::kFloatSource) op.traits |= kMods;
   if (Facts::kFloatResult) op.traits |= kClamp | kOmod;
   Facts::fill(op);
