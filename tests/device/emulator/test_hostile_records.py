@@ -39,7 +39,8 @@ def program(rows: list[dict[str, int]]) -> core.Program:
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
             record[name] = value
-    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0)
+    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0,
+                        addresses=[BASE + 8 * k for k in range(len(rows))])
 
 
 def run(compiled: core.Program) -> None:
@@ -50,7 +51,8 @@ def run(compiled: core.Program) -> None:
     sgprs = [*pointer * 2, *pointer, 1024, 0x20000, *pointer * 46]
     core.launch(compiled, memory, np.zeros(1, np.uint32), grid=(1, 1, 1), workgroup=(100, 1, 1),
                 user_sgprs=sgprs, group_id_sgprs=(-1, -1, -1), work_item_dimensions=1,
-                lds_bytes=777, poison=1, instruction_budget=500, trace=core.Trace())
+                lds_bytes=777, poison=1, instruction_budget=500, trace=core.Trace(),
+                private_bytes=36)
 
 
 @given(st.lists(RECORD, min_size=1, max_size=10))
