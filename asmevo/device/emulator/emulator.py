@@ -53,11 +53,12 @@ class Emulator:
     """gfx942 without a GPU.
 
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
-    guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
-    effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
-    gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four cycles for
-    each instruction of its wave.
+    guarantees the result, so a kernel that reads too early always gets the stale value; for a
+    dispatch that relies on time, results return some instructions after issue, and waves stay
+    closer together. Stores take effect when they issue. Registers and LDS are undefined at launch
+    and filled from `LaunchState.poison`. Floating point follows the MODE register, and the NaN that
+    arithmetic gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four
+    cycles for each instruction of its wave.
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -78,6 +79,7 @@ class Emulator:
         self.instruction_budget = instruction_budget
         self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
         self.watchdog_seconds = watchdog_seconds
+        self._last_mapped: tuple[Dispatch, tuple[bytes, ...]] | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -111,6 +113,14 @@ class Emulator:
     @property
     def deterministic(self) -> bool:
         return True
+
+    def mapped(self, dispatch: Dispatch) -> tuple[bytes, ...]:
+        """What is mapped of each region. A dispatch is mostly launched several times in a row."""
+        last = self._last_mapped
+        if last is None or last[0] is not dispatch:
+            last = dispatch, tuple(region.mapped for region in dispatch.regions)
+            self._last_mapped = last
+        return last[1]
 
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
         """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
@@ -221,7 +231,7 @@ class EmulatedKernel:
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
                                  lds_bytes=lds_bytes, kernarg=address)
-        before = [region.mapped for region in dispatch.regions]
+        before = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
         buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)
@@ -252,7 +262,8 @@ class EmulatedKernel:
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
                 threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry)
+                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry,
+                prompt_returns=dispatch.relies_on_time)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:

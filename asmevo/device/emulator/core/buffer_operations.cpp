@@ -9,7 +9,7 @@ namespace {
 bool uniform_load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
   u32 low;
   const u8* bytes = uniform_region<4>(w, buffer.base + buffer.fixed, buffer.offset,
-                                      buffer.records - buffer.fixed, false, low);
+                                      buffer.room(), false, low);
   if (bytes == nullptr) return false;
   Pending& p = begin_load_to_lds(w, s);
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -31,7 +31,7 @@ void buffer_load(Wave& w, const Step& s) {
     return;
   }
   if (view.is_raw() && uniform_access<F, false>(w, s, view.base + view.fixed, view.offset,
-                                                view.records - view.fixed)) {
+                                                view.room())) {
     return;
   }
   load<F, GlobalSpace>(w, s, view.lanes<F>(w.active()));
@@ -41,7 +41,7 @@ template <Field F>
 void buffer_store(Wave& w, const Step& s) {
   const Buffer view(w, s);
   if (view.is_raw() && uniform_access<F, true>(w, s, view.base + view.fixed, view.offset,
-                                               view.records - view.fixed)) {
+                                               view.room())) {
     return;
   }
   store<F, GlobalSpace>(w, s, view.lanes<F>(w.active()));

@@ -26,7 +26,6 @@ T update(Wave& w, u32 at, Function&& function) {
 
 // The result rows of a returning operation; words 0 returns nothing.
 Pending& begin(Wave& w, const Step& s) {
-  w.land_lds_loads();
   Pending& p = w.issue_lgkm(1);
   p.kind = s.dst_words != 0 ? Pending::Kind::kVector : Pending::Kind::kStore;
   p.words = s.dst_words;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "lane_permute.hpp"
+
 namespace asmevo {
 
 namespace {
@@ -66,10 +68,9 @@ void run_dpp(Wave& w, const Step& s) {
       if (((exec >> pattern.source[i]) & 1) == 0) readable &= ~(u64{1} << i);
     }
   }
-  const bool wide = s.src_words[0] == 2;
-  for (std::size_t i = 0; i < kLanes; ++i) w.permuted[0][i] = in[pattern.source[i]];
-  if (wide) {
-    for (std::size_t i = 0; i < kLanes; ++i) w.permuted[1][i] = in[kLanes + pattern.source[i]];
+  permute_row(w.permuted[0], in, pattern.source, pattern.near);
+  if (s.src_words[0] == 2) {
+    permute_row(w.permuted[1], in + kLanes, pattern.source, pattern.near);
   }
   u64 mask = pattern.write;
   if (!pattern.bound_ctrl) {
@@ -232,11 +233,13 @@ const DppPattern* Program::dpp(const Record& r) {
   require(known_dpp(r.dpp_ctrl), "unknown DPP control value");
   DppPattern& p = patterns_.emplace_back();
   p.valid = p.write = 0;
+  p.near = true;
   p.bound_ctrl = r.flags & kFlagBoundCtrl;
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     const int from = dpp_source(r.dpp_ctrl, lane);
     const auto i = static_cast<std::size_t>(lane);
     p.source[i] = from < 0 ? static_cast<u8>(lane) : static_cast<u8>(from);
+    p.near &= p.source[i] / 16 == i / 16;
     if (from >= 0) p.valid |= u64{1} << i;
     const bool enabled = ((r.row_mask >> (lane / 16)) & 1) && ((r.bank_mask >> (lane / 4 % 4)) & 1);
     if (enabled) p.write |= u64{1} << i;
