@@ -52,6 +52,7 @@ class Bench:
     agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    prompt_returns: bool = False
     narrow: bool = False
     # Further bits of MODE.
     mode: int = 0xC0
@@ -106,8 +107,7 @@ class Bench:
     def program(self, program: Program) -> core.Program:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             mode=self.mode | 0x30 * self.keep_denormals
-                            | 0x100 * self.dx10_clamp, narrow=self.narrow,
-                            offsets=program.offsets)
+                            | 0x100 * self.dx10_clamp, narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,
@@ -118,7 +118,7 @@ class Bench:
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
             lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
-            private_bytes=private_bytes)
+            private_bytes=private_bytes, prompt_returns=self.prompt_returns)
 
 
     @staticmethod

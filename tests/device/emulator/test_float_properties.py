@@ -20,8 +20,8 @@ FORMATS = {"f16": HALF, "f32": SINGLE, "f64": WIDE}
 
 def operand(form: Format) -> st.SearchStrategy[int]:
     """Specials, numbers next to them and next to each other's ties, and any bits."""
-    near = st.builds(lambda x, d: (x + d) % (1 << form.width), st.sampled_from(exact.specials(form)),
-                     st.integers(-2, 2))
+    near = st.builds(lambda x, d: (x + d) % (1 << form.width),
+                     st.sampled_from(exact.specials(form)), st.integers(-2, 2))
     sparse = st.builds(
         lambda sign, field, high, low: sign * form.sign | field << form.mantissa
         | high << form.mantissa - 2 & (1 << form.mantissa) - 1 | low,

@@ -7,7 +7,7 @@ namespace asmevo {
 std::span<const Operation> operations() {
   static const std::vector<Operation> table = [] {
     std::vector<Operation> all;
-    for (auto part : {scalar_operations(), control_operations(), mode_operations(), call_operations(), integer_operations(),
+    for (auto part : {scalar_operations(), control_operations(), mode_operations(), integer_operations(),
                       short_operations(), byte_operations(), dot_operations(), float_operations(),
                       half_operations(), packed_operations(), double_operations(),
                       conversion_operations(), division_operations(),

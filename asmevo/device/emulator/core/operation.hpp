@@ -26,6 +26,8 @@ enum class Shape : u8 {
   kFlat,        // dst = data, src0 = address pair, imm0 = offset
   kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
   kCache,       // nothing
+  kProgramCounter,  // dst = scalar pair, src0 = constant: the address of the next instruction;
+                    // target of a call
 };
 
 enum Trait : u32 {
@@ -50,7 +52,6 @@ enum Trait : u32 {
   kReadsDst = 1 << 16,  // SOPK: src0 is the destination; a sparse matrix operation adds to dst
   kBroadcastsA = 1 << 17,  // matrix operation of several blocks: takes CBSZ and ABID
   kPermutesB = 1 << 18,  // matrix operation that takes BLGP
-  kTarget = 1 << 20,  // a scalar operation that jumps to target
   kReturnsHalf = 1 << 19,  // an atomic's old value has half the words of its data
 };
 
@@ -81,7 +82,6 @@ struct Operation {
 std::span<const Operation> scalar_operations();
 std::span<const Operation> control_operations();
 std::span<const Operation> mode_operations();
-std::span<const Operation> call_operations();
 std::span<const Operation> integer_operations();
 std::span<const Operation> short_operations();
 std::span<const Operation> byte_operations();

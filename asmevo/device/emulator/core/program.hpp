@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "code_addresses.hpp"
 #include "operation.hpp"
 
 namespace asmevo {
@@ -21,10 +20,10 @@ struct InvalidRecord : std::invalid_argument {
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
-  // `narrow` keeps to the vectors that every host of the build has; no result depends on it.
-  // `offsets` are the instructions' byte offsets, for operations on the program counter.
+  // `addresses` of the records, ascending, are where indirect jumps find them; none for a program
+  // that has no such jumps. `narrow` keeps to the vectors that every host of the build has; no result depends on it.
   Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false,
-          std::span<const i64> offsets = {});
+          std::vector<u64> addresses = {});
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -39,7 +38,6 @@ class Program {
   u32 reachable_vgprs() const { return reachable_vgprs_; }
   u32 reachable_agprs() const { return reachable_agprs_; }
   FpMode fp() const { return fp_; }
-  const CodeAddresses& code() const { return code_; }
 
  private:
   Step resolve(const Record& r);
@@ -50,6 +48,7 @@ class Program {
   const SdwaPattern* sdwa(const Record& r);
 
   std::vector<Step> steps_;
+  CodeMap code_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
   std::deque<SdwaPattern> sdwa_patterns_;
@@ -61,7 +60,6 @@ class Program {
   u32 reachable_agprs_ = 0;
   FpMode fp_;
   bool narrow_;
-  CodeAddresses code_;
 };
 
 }  // namespace asmevo
