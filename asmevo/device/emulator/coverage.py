@@ -26,6 +26,7 @@ _ENCODINGS = {
     "VOP3": "vector, three sources", "VOP3P": "packed and matrix", "DS": "LDS",
     "FLAT": "flat, global, scratch", "MUBUF": "buffer", "MTBUF": "typed buffer"}
 _WORD = 4
+_ADDRESS = 0x1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def _refusal(example: Example) -> str:
     except ParseError:
         return "not in the instruction model (asmevo.isa.opcodes.UNMODELLED)"
     try:
-        core.Program(lower.lower(program), vgprs=256, agprs=256, mode=0)
+        core.Program(lower.lower(program, _ADDRESS), vgprs=256, agprs=256, mode=0,
+                     addresses=[_ADDRESS, _ADDRESS + _WORD])
     except UnsupportedError as error:
         reason = str(error).rpartition(" at offset 0x0: ")[2]
         return re.sub(r"^operation '\w+' is not modelled$", "not modelled", reason)

@@ -221,6 +221,14 @@ u64 legacy_multiply(const FpMode& fp, u32 a, u32 b) {
   const u64 x = Single::flush(a, fp.single.keep_in), y = Single::flush(b, fp.single.keep_in);
   return Single::is_zero(x) || Single::is_zero(y) ? 0 : exact_multiply(fp, a, b);
 }
+// One multiplication by a power of two in double keeps the rounding.
+u64 scaled(const FpMode& fp, u32 a, i32 n) {
+  if (fp.directed) return soft::scale<Single>(a, n, fp.single);
+  const i32 exponent = n < -400 ? -400 : n > 400 ? 400 : n;
+  const auto power = std::bit_cast<double>(static_cast<u64>(exponent + 1023) << 52);
+  const double product = static_cast<double>(as_float(flush(a, fp.keep_in))) * power;
+  return flush(canonical(static_cast<float>(product)), fp.keep_out);
+}
 template <bool Maximum>
 u64 exact_extreme(const FpMode& fp, u32 a, u32 b) {
   return extreme<Single, Maximum>(a, b, fp.ieee, fp.single);
@@ -281,7 +289,7 @@ constexpr Operation kTable[] = {
       return frexp_exponent<Single>(a, fp.single);
     }>("v_frexp_exp_i32_f32", kClamp),
     lane_operation<F32(F32, I32), [](const FpMode& fp, u32 a, i32 n) {
-      return soft::scale<Single>(a, n, fp.single);
+      return scaled(fp, a, n);
     }>("v_ldexp_f32"),
     TRANS("v_exp_f32", exp2_f32),
     TRANS("v_log_f32", log2_f32),
