@@ -23,7 +23,7 @@ struct Pending {
   std::uint16_t dst;    // vector row or scalar register
   std::uint32_t flat;
   std::uint64_t lanes;
-  std::size_t pc;  // behind the instruction that issued it
+  std::uint64_t issued;  // cycles that the wave had spent before the turn that issued it
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };
 

@@ -75,6 +75,7 @@ ResidentWorkgroup::ResidentWorkgroup(const Program& program, const Launch& launc
     waves_.push_back(std::make_unique_for_overwrite<Wave>());
     registers_.push_back(std::make_unique_for_overwrite<Row[]>(program.rows()));
     waves_.back()->v = registers_.back()[0].lane;
+    group_.waves.push_back(waves_.back().get());
     waves_.back()->private_words = (launch.private_bytes + 3) / 4;
     private_segments_.emplace_back(waves_.back()->private_words * kLanes);
     waves_.back()->private_segment = private_segments_.back().data();

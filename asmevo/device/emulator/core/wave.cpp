@@ -6,11 +6,12 @@ namespace asmevo {
 
 namespace {
 
-// Instructions after which a result is overdue. Each occupies its wave for at least 4 cycles, so
-// these are 512 cycles for LDS, which answers after some 100, and 2048 cycles, about a microsecond,
-// for memory, which answers after some 800.
-constexpr std::size_t kLdsOverdue = 128;
-constexpr std::size_t kMemoryOverdue = 512;
+// Cycles, four an instruction, after which a result is overdue, counted from the start of the turn
+// that issued it, which is up to 256 earlier. LDS answers after some 100 cycles; memory after some
+// 800, or 400 from the L2 cache, where prefetches find what a loop has already read.
+constexpr u64 kLdsOverdue = 640;
+constexpr u64 kMemoryOverdue = 2048;
+constexpr u64 kPrefetchOverdue = 640;
 
 }  // namespace
 
@@ -148,18 +149,19 @@ void Wave::pair_flat(Pending& vm_entry) {
 }
 
 void Wave::land_lds_loads() {
-  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
-    Pending& p = vm.at(i);
-    if (p.kind != Pending::Kind::kLds) continue;
-    deliver(p);
-    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
+  for (Wave* other : group->waves) {
+    if (other->lds_loads != 0) other->land_lds_loads(other == this ? 0 : kPrefetchOverdue);
   }
 }
 
-// Counts only instructions that ran for certain: those since the last jump, if there was one.
-bool Wave::is_overdue(const Pending& p, std::size_t instructions) const {
-  const std::size_t since = p.pc > pc ? straight_from : std::max(p.pc, straight_from);
-  return pc >= since + instructions;
+void Wave::land_lds_loads(u64 cycles) {
+  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
+    Pending& p = vm.at(i);
+    if (p.kind != Pending::Kind::kLds) continue;
+    if (!is_overdue(p, cycles)) return;
+    deliver(p);
+    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
+  }
 }
 
 void Wave::land_overdue() {
@@ -178,14 +180,13 @@ void Wave::land_overdue() {
 
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
-  land_overdue();
   if (vm.count() + 1 > vm.kLimit) {
     flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
     deliver(vm.at(0));
     vm.pop();
   }
   Pending& p = vm.push(1);
-  p.pc = pc;
+  p.issued = turns_clock;
   return p;
 }
 
@@ -195,7 +196,7 @@ Pending& Wave::issue_lgkm(unsigned weight) {
     lgkm.pop();
   }
   Pending& p = lgkm.push(weight);
-  p.pc = pc;
+  p.issued = turns_clock;
   return p;
 }
 

@@ -101,6 +101,7 @@ inline constexpr u32 kGprIndexSrc0 = 1, kGprIndexSrc1 = 2, kGprIndexSrc2 = 4, kG
 // LDS of a workgroup, in whole dwords.
 struct Workgroup {
   std::vector<u32> words;
+  std::vector<Wave*> waves;
   u8* lds() { return reinterpret_cast<u8*>(words.data()); }
   std::size_t lds_bytes() const { return words.size() * sizeof(u32); }
 };
@@ -115,7 +116,6 @@ struct Wave {
   u32 vgprs = 0;         // architectural rows
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
-  std::size_t straight_from = 0;  // where the instructions that ran without a jump begin
   bool gpr_index_enabled = false;
   bool vskip = false;
   unsigned lds_loads = 0;  // outstanding in vm
@@ -172,37 +172,39 @@ struct Wave {
   // Deliver what `s_waitcnt` guarantees.
   void wait_vm(unsigned newest_outstanding);
   void wait_lgkm(unsigned newest_outstanding);
-  // Deliver outstanding loads to LDS before this wave writes LDS itself. Nothing guarantees that
-  // order, but hardware keeps it in practice and kernels rely on it: AITER's i8gemm leaves the last
-  // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
-  // load only after a wait.
+  // Deliver outstanding loads to LDS before this wave writes LDS itself: its own, and those of other
+  // waves that are overdue. Nothing guarantees that order, but hardware keeps it in practice and
+  // kernels rely on it: AITER's i8gemm and fmoe_stage1 leave the last prefetches of their loops
+  // outstanding when their epilogues reuse that LDS. Readers still see such a load only after a
+  // wait.
   void land_lds_loads();
+  // Deliver what is so old that hardware has long returned it. Only a wait guarantees it, but
+  // kernels rely on it. AITER's fmoe objects with VSKIP read their results back from LDS and hand
+  // them to atomics some 270 instructions later without a wait; those in bf16 count their first
+  // prefetches wrongly and multiply with matrix operands that were loaded some 720 instructions
+  // earlier, of which no wait says that they are there.
+  void land_overdue();
   // The number of cycles this wave has spent, four an instruction; within a turn it only counts the
   // reads. Never goes back.
   u64 clock() { return turns_clock + ++timer_reads; }
   void end_turn(u64 instructions) {
     turns_clock += 4 * instructions;
     timer_reads = 0;
+    land_overdue();
   }
 
   // Gives an access that was issued to vm its entry in lgkm.
   void pair_flat(Pending& vm_entry);
-  // Deliver results that are so old that hardware has returned them, before another vector memory
-  // operation issues. Only a wait guarantees it, but kernels rely on it. AITER's fmoe objects with
-  // VSKIP read their results back from LDS and hand them to atomics some 270 instructions later
-  // without a wait; those in bf16 count their first prefetches wrongly and multiply with four
-  // matrix operands that were loaded some 750 instructions earlier, of which no wait says so.
-  void land_overdue();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
-  void jump(std::size_t target) { pc = straight_from = target; }
 
  private:
   void deliver(const Pending& p);
   void write_rows(const Pending& p);
   template <std::size_t Limit>
   void wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding);
-  bool is_overdue(const Pending& p, std::size_t instructions) const;
+  void land_lds_loads(u64 cycles);
+  bool is_overdue(const Pending& p, u64 cycles) const { return turns_clock >= p.issued + cycles; }
 };
 
 }  // namespace asmevo
