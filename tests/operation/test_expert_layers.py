@@ -58,7 +58,8 @@ def test_preshuffled_rows(dtype: np.dtype[np.generic]) -> None:
 def test_every_token_meets_its_experts_once(experts: int) -> None:
     rng = np.random.default_rng(experts)
     chosen, weights = drawn(50, experts, 2, rng)
-    assert np.allclose(weights.sum(axis=1), 1) and (weights > 0).all()
+    assert np.allclose(weights.sum(axis=1), 1)
+    assert (weights > 0).all()
     assert (chosen[:, 0] != chosen[:, 1]).all()
     if experts > 2:
         assert len(np.unique(chosen)) < experts
@@ -68,12 +69,14 @@ def test_every_token_meets_its_experts_once(experts: int) -> None:
               "sorted_experts": np.zeros(room // ROWS + 1, np.uint32)}
     made = sorted_tables(chosen, weights, arrays, ROWS)
     valid = int(made["valid_ids"][0])
-    assert valid % ROWS == 0 and made["valid_ids"][1] == 50
+    assert valid % ROWS == 0
+    assert made["valid_ids"][1] == 50
     met = []
     for row in range(valid):
         token, choice = int(made["sorted_ids"][row]) & 0xFFFFFF, int(made["sorted_ids"][row]) >> 24
         if token == 50:
-            assert choice == 2 and made["sorted_weights"][row] == 0
+            assert choice == 2
+            assert made["sorted_weights"][row] == 0
             continue
         assert made["sorted_experts"][row // ROWS] == chosen[token, choice]
         assert made["sorted_weights"][row] == weights[token, choice]

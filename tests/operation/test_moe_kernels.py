@@ -58,7 +58,7 @@ def test_block_scale_with_extreme_inputs(run: Callable[..., Result]) -> None:
 
 @pytest.mark.parametrize(("name", "shape", "share", "relative"), [
     ("aiter_fmoe", SINGLE, 1e-3, 2.0**-7),
-    ("aiter_fmoe_stage1", "{T: 37, D: 768, I: 256, E: 3, K: 1}", 1e-3, 2.0**-7),
+    ("aiter_fmoe_stage1", "{T: 37, D: 768, P: 2, E: 3, K: 1}", 1e-3, 2.0**-7),
     # Hidden elements next to a tie of bf16 move small results by more than their own rounding.
     ("aiter_fmoe_bf16", "{T: 37, D: 512, I: 512, E: 2, K: 1}", 0.01, 0.1)])
 def test_a_single_part_is_rounded_once(
@@ -87,7 +87,7 @@ def test_bf16(run: Callable[..., Result]) -> None:
 
 def test_first_stage(run: Callable[..., Result]) -> None:
     result = run("aiter_fmoe_stage1", (
-        "{T: 1, D: 512, I: 128, E: 2, K: 1}", "{T: 37, D: 1024, I: 256, E: 4, K: 2}",
+        "{T: 1, D: 512, P: 1, E: 2, K: 1}", "{T: 37, D: 1024, P: 2, E: 4, K: 2}",
     ), "task.repeats=3")
     assert result.status is Status.AGREES, result.error
 
