@@ -11,7 +11,7 @@ namespace {
 // 800, or 400 from the L2 cache, where prefetches find what a loop has already read.
 constexpr u64 kLdsOverdue = 640;
 constexpr u64 kMemoryOverdue = 2048;
-constexpr u64 kPrefetchOverdue = 640;
+constexpr u64 kPrefetchOverdue = 512;
 
 }  // namespace
 
