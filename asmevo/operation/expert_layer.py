@@ -89,9 +89,9 @@ def requantised(values: Array, dtype: np.dtype[np.generic], block: int) -> Array
     """Rows as a kernel holds them in ``dtype``, ``block`` columns sharing a scale, and scaled back.
 
     The largest element of a block, but at least 1e-6, becomes 240 (e4m3fnuz) or 127 (int8, rounded
-    towards zero). bf16 needs no scale.
+    towards zero). bf16 and f16 need no scale.
     """
-    if dtype == np.dtype(ml_dtypes.bfloat16):
+    if dtype.itemsize > 1:
         return np.asarray(values.astype(np.float32).astype(dtype), np.float64)
     blocks = values.reshape(len(values), -1, block)
     largest = 240.0 if dtype == _FP8 else 127.0

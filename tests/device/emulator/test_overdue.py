@@ -31,7 +31,7 @@ LOAD = ["global_load_dword v20, v1, s[70:71]"]
 # The poison decides where turns end.
 @pytest.mark.parametrize("poison", [0, 1, 7])
 @pytest.mark.parametrize(("body", "pause", "arrived"), [
-    (LDS_READ, 90, False), (LDS_READ, 230, True), (LOAD, 440, False), (LOAD, 580, True)])
+    (LDS_READ, 90, False), (LDS_READ, 230, True), (LOAD, 370, False), (LOAD, 520, True)])
 def test_results_arrive_when_overdue(
     bench: Bench, body: list[str], pause: int, arrived: bool, poison: int,
 ) -> None:
@@ -46,7 +46,7 @@ def test_a_loop_counts_like_straight_code(bench: Bench, poison: int) -> None:
 
 
 def test_an_early_arrival_completes_no_later_load(bench: Bench) -> None:
-    body = [*LOAD, *["s_nop 0"] * 580, "v_mov_b32_e32 v20, 3", *LOAD, "s_waitcnt vmcnt(1)"]
+    body = [*LOAD, *["s_nop 0"] * 520, "v_mov_b32_e32 v20, 3", *LOAD, "s_waitcnt vmcnt(1)"]
     assert value(bench, body, 0, 7) == [3]
 
 

@@ -10,7 +10,7 @@ namespace {
 // that issued it, which is up to 256 earlier. LDS answers after some 100 cycles; memory after some
 // 800, or 400 from the L2 cache, where prefetches find what a loop has already read.
 constexpr u64 kLdsOverdue = 640;
-constexpr u64 kMemoryOverdue = 2048;
+constexpr u64 kMemoryOverdue = 1792;
 constexpr u64 kPrefetchOverdue = 512;
 
 }  // namespace

@@ -180,9 +180,9 @@ struct Wave {
   void land_lds_loads();
   // Deliver what is so old that hardware has long returned it. Only a wait guarantees it, but
   // kernels rely on it. AITER's fmoe objects with VSKIP read their results back from LDS and hand
-  // them to atomics some 270 instructions later without a wait; those in bf16 count their first
-  // prefetches wrongly and multiply with matrix operands that were loaded some 720 instructions
-  // earlier, of which no wait says that they are there.
+  // them to atomics some 270 instructions later without a wait; those in bf16 and f16 count their
+  // first prefetches wrongly and multiply with matrix operands that were loaded some 550 to 720
+  // instructions earlier, of which no wait says that they are there.
   void land_overdue();
   // The number of cycles this wave has spent, four an instruction; within a turn it only counts the
   // reads. Never goes back.
