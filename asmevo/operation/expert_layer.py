@@ -75,7 +75,8 @@ class ExpertLayer(Operation):
 
     def matrix(self, arrays: Arrays, name: str, expert: int, rows: int, columns: int) -> Array:
         """One expert's ``w1`` or ``w2`` with its scales."""
-        matrix: Array = in_rows(arrays[name], rows, columns)[expert].astype(np.float64)
+        stored = arrays[name].reshape(-1, rows * columns)[expert]
+        matrix: Array = in_rows(stored, rows, columns)[0].astype(np.float64)
         if self.scales == "none":
             return matrix
         scale: Array = arrays[f"{name}_scale"].astype(np.float64)
