@@ -50,7 +50,7 @@ class Emulator:
 
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
     guarantees the result, so a kernel that reads too early always gets the stale value; only what
-    hardware has returned for certain arrives without (`Wave::land_overdue` in the core). Stores take
+    hardware has long returned arrives without (`Wave::land_overdue` in the core). Stores take
     effect when they issue. Registers and LDS are undefined at launch and filled from
     `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
     gives is always the canonical quiet one (f32 0x7fc00000).
