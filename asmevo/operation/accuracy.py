@@ -26,9 +26,9 @@ class Accuracy:
 
     ``max_abs`` and ``max_rel`` are over elements that are finite on both sides; ``max_rel`` leaves
     out elements below a hundredth of the reference's root mean square. ``max_scaled`` is
-    ``max_abs`` over the reference's largest magnitude. ``unequal`` counts elements that differ from the
-    reference rounded to the buffer's type, ``class_mismatches`` those that are NaN or infinite on
-    one side only. ``elements`` excludes what the reference leaves open.
+    ``max_abs`` over the reference's largest magnitude. ``unequal`` counts elements that differ from
+    the reference rounded to the buffer's type, ``class_mismatches`` those that are NaN or infinite
+    on one side only. ``elements`` excludes what the reference leaves open.
     """
 
     elements: int

@@ -4,17 +4,6 @@
 
 namespace asmevo {
 
-namespace {
-
-// Cycles, four an instruction, after which a result is overdue, counted from the start of the turn
-// that issued it, which is up to 256 earlier. LDS answers after some 100 cycles; memory after some
-// 800, or 400 from the L2 cache, where prefetches find what a loop has already read.
-constexpr u64 kLdsOverdue = 640;
-constexpr u64 kMemoryOverdue = 1792;
-constexpr u64 kPrefetchOverdue = 512;
-
-}  // namespace
-
 const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t word) {
   u32* out = scratch[scratch_row];
   const u32 clear = o.abs ? ~kSignBit : ~0u;
@@ -52,7 +41,6 @@ void Wave::deliver(const Pending& p) {
     case Pending::Kind::kStore:
       return;
     case Pending::Kind::kLds:
-      --lds_loads;
       if (p.lanes == kAllLanes && p.data[kLanes] + 4 * kLanes <= group->lds_bytes()) {
         std::memcpy(group->lds() + p.data[kLanes], p.data.data(), 4 * kLanes);
         return;
@@ -98,6 +86,9 @@ void Wave::wait_vm(unsigned newest_outstanding) {
     return;
   }
   while (vm.count() > newest_outstanding) {
+    // Only a barrier guarantees that the parts of LDS which other waves load are there as well, but
+    // waves in step have them at the same time, and AITER's i8gemm 192x128 reads them without one.
+    if (vm.at(0).kind == Pending::Kind::kLds) stop = Stop::kInStep;
     deliver(vm.at(0));
     vm.pop();
   }
@@ -148,55 +139,34 @@ void Wave::pair_flat(Pending& vm_entry) {
   std::memcpy(p.data.data(), vm_entry.data.data(), p.words * kLanes * sizeof(u32));
 }
 
-void Wave::land_lds_loads() {
-  for (Wave* other : group->waves) {
-    if (other->lds_loads != 0) other->land_lds_loads(other == this ? 0 : kPrefetchOverdue);
-  }
+void Wave::return_oldest_vm() {
+  flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
+  deliver(vm.at(0));
+  vm.pop();
 }
 
-void Wave::land_lds_loads(u64 cycles) {
-  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
-    Pending& p = vm.at(i);
-    if (p.kind != Pending::Kind::kLds) continue;
-    if (!is_overdue(p, cycles)) return;
-    deliver(p);
-    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
-  }
+void Wave::return_oldest_lgkm() {
+  deliver(lgkm.at(0));
+  lgkm.pop();
 }
 
-void Wave::land_overdue() {
-  const auto in_order = [](const Pending& p) {
-    return p.kind == Pending::Kind::kVector || p.kind == Pending::Kind::kStore;
-  };
-  while (lgkm.size() != 0 && in_order(lgkm.at(0)) && is_overdue(lgkm.at(0), kLdsOverdue)) {
-    deliver(lgkm.at(0));
-    lgkm.pop();
-  }
-  while (vm.size() != 0 && in_order(vm.at(0)) && is_overdue(vm.at(0), kMemoryOverdue)) {
-    deliver(vm.at(0));
-    vm.pop();
-  }
+void Wave::deliver_prompt_returns() {
+  while (lgkm.size() > 0 && lgkm.at(0).turn != turn) return_oldest_lgkm();
+  while (vm.size() > 0 && turn - vm.at(0).turn > kMemoryTurns) return_oldest_vm();
 }
 
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
-  if (vm.count() + 1 > vm.kLimit) {
-    flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
-    deliver(vm.at(0));
-    vm.pop();
-  }
+  if (vm.count() + 1 > vm.kLimit) return_oldest_vm();
   Pending& p = vm.push(1);
-  p.issued = turns_clock;
+  p.turn = turn;
   return p;
 }
 
 Pending& Wave::issue_lgkm(unsigned weight) {
-  while (lgkm.count() + weight > lgkm.kLimit) {
-    deliver(lgkm.at(0));
-    lgkm.pop();
-  }
+  while (lgkm.count() + weight > lgkm.kLimit) return_oldest_lgkm();
   Pending& p = lgkm.push(weight);
-  p.issued = turns_clock;
+  p.turn = turn;
   return p;
 }
 
