@@ -24,12 +24,15 @@ SINGLE = "{T: 37, D: 1024, I: 256, E: 2, K: 1}"
 def run(tmp_path: Path) -> Callable[..., Result]:
     """Runs a kernel's dispatches for these shapes instead of its YAML's."""
 
-    def run(name: str, shapes: tuple[str, ...], *overrides: str) -> Result:
+    def run(name: str, shapes: tuple[str, ...], *overrides: str,
+            order_dependent: bool = True) -> Result:
         register()
         with initialize_config_dir(config_folder(), version_base="1.3"):
             config = compose("config", overrides=quoted([
                 "task=run", f"kernel={name}", f"kernel.shapes=[{','.join(shapes)}]",
                 "kernel.held_out_shapes=[]", f"registry.path={tmp_path}/registry", *overrides]))
+        if not order_dependent:
+            config.kernel.buffers[0].order_dependent = False
         return run_task(config, tmp_path)
 
     return run
@@ -46,6 +49,12 @@ def test_block_scale_in_every_order_of_workgroups(run: Callable[..., Result]) ->
     result = run("aiter_fmoe", BLOCK_SCALE, "task.repeats=3")
     assert result.status is Status.AGREES, result.error
     assert all(found["accuracy"]["cosine"] > 0.99999 for found in outputs(result))
+
+
+def test_sums_of_bf16_depend_on_the_order(run: Callable[..., Result]) -> None:
+    result = run("aiter_fmoe", BLOCK_SCALE[1:], "task.repeats=2", order_dependent=False)
+    assert result.status is Status.DISAGREES
+    assert "'out' differs from one repeat to another" in str(result.error)
 
 
 def test_block_scale_with_extreme_inputs(run: Callable[..., Result]) -> None:
