@@ -39,15 +39,16 @@ class AttentionBackward(Operation):
         arrays = {**arrays, **made}
         dense = _Dense.of(arrays, names, packed="q_starts" in arrays)
         for rows, key_rows in heads(arrays, names):
-            q, k, v, do = self._inputs(dense, names, rows, key_rows)
-            scores = self._scores(q, k, names)
-            maxima = _finite(scores.max(axis=1, keepdims=True))
-            weights = np.exp(scores - maxima)
-            total = weights.sum(axis=1, keepdims=True)
-            with np.errstate(divide="ignore"):
+            # Boundary inputs hold infinities and NaNs; the logarithm of no weights is infinite.
+            with np.errstate(all="ignore"):
+                q, k, v, do = self._inputs(dense, names, rows, key_rows)
+                scores = self._scores(q, k, names)
+                maxima = _finite(scores.max(axis=1, keepdims=True))
+                weights = np.exp(scores - maxima)
+                total = weights.sum(axis=1, keepdims=True)
                 dense.scalars("lse", rows)[:] = maxima + np.log(total)
-            o = weights @ v / np.where(total > 0, total, 1)
-            dense.scalars("d", rows)[:] = (o * do).sum(axis=1, keepdims=True)
+                o = weights @ v / np.where(total > 0, total, 1)
+                dense.scalars("d", rows)[:] = (o * do).sum(axis=1, keepdims=True)
         return made
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
