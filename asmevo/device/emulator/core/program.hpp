@@ -20,8 +20,10 @@ struct InvalidRecord : std::invalid_argument {
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
-  // `narrow` keeps to the vectors that every host of the build has; no result depends on it.
-  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false);
+  // `addresses` of the records, ascending, are where indirect jumps find them; none for a program
+  // that has no such jumps. `narrow` keeps to the vectors that every host of the build has; no result depends on it.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false,
+          std::vector<u64> addresses = {});
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -46,6 +48,7 @@ class Program {
   const SdwaPattern* sdwa(const Record& r);
 
   std::vector<Step> steps_;
+  CodeMap code_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
   std::deque<SdwaPattern> sdwa_patterns_;
