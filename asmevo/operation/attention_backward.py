@@ -127,3 +127,16 @@ class RowDot(Operation):
         shape = tuple(int(names[name]) for name in ("B", "S", "H", "D"))
         o, do = (arrays[name].astype(np.float64).reshape(shape) for name in ("o", "do"))
         return {"d": (o * do).sum(axis=3).transpose(0, 2, 1).reshape(-1)}
+
+
+@dataclass(frozen=True)
+class RoundedGradient(Operation):
+    """``dq`` in bf16, [batch, row, head, column], from ``dq_sum`` in f32, [batch, head, row,
+    column]."""
+
+    rounding: str
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        shape = tuple(int(names[name]) for name in ("B", "H", "S", "D"))
+        rounded = to_bf16(arrays["dq_sum"], self.rounding).reshape(shape)
+        return {"dq": rounded.transpose(0, 2, 1, 3).reshape(-1)}
