@@ -48,16 +48,16 @@ void gpr_index(Wave& w, const Step& s) {
 void get_pc(Wave& w, const Step& s) { w.set_scalar64(s.dst, w.read64(s.src[0])); }
 void call(Wave& w, const Step& s) {
   get_pc(w, s);
-  w.jump(static_cast<std::size_t>(s.target));
+  w.pc = static_cast<std::size_t>(s.target);
 }
-void set_pc(Wave& w, const Step& s) { w.jump(s.code->find(w.read64(s.src[0]))); }
+void set_pc(Wave& w, const Step& s) { w.pc = s.code->find(w.read64(s.src[0])); }
 void swap_pc(Wave& w, const Step& s) {
   const std::size_t target = s.code->find(w.read64(s.src[0]));
   if (w.pc >= s.code->addresses.size()) {
     throw Fault(FaultKind::kIllegal, "a call that is the last instruction");
   }
   w.set_scalar64(s.dst, s.code->addresses[w.pc]);
-  w.jump(target);
+  w.pc = target;
 }
 
 constexpr Shape kB = Shape::kBranch;
