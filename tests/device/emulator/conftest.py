@@ -52,6 +52,7 @@ class Bench:
     agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    fused: bool = False
     narrow: bool = False
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
@@ -105,7 +106,7 @@ class Bench:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             keep_denormal_inputs=self.keep_denormals,
                             keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp,
-                            narrow=self.narrow)
+                            fused_matrix_sums=self.fused, narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,

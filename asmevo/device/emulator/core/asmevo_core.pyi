@@ -28,12 +28,13 @@ class InvalidRecordError(ValueError):
 class Program:
     """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
 
-    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
+    ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
                  keep_denormal_inputs: bool, keep_denormal_results: bool,
-                 dx10_clamp: bool, narrow: bool = False) -> None: ...
+                 dx10_clamp: bool, fused_matrix_sums: bool = False,
+                 narrow: bool = False) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

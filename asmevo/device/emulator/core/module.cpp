@@ -210,12 +210,13 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
-              bool dx10, bool narrow) {
-             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10), narrow);
+              bool dx10, bool fused, bool narrow) {
+             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10),
+                                Choices{narrow, fused});
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
            nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"),
-           nb::arg("narrow") = false)
+           nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false)
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")

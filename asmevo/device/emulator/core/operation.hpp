@@ -54,6 +54,8 @@ struct Operation {
   u16 traits;
   Handler handler;
   Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
+  Handler fused = nullptr;  // matrix sums as CDNA3 takes them, where they differ
+  Handler wide_fused = nullptr;
 };
 
 std::span<const Operation> scalar_operations();

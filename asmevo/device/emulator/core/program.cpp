@@ -126,8 +126,9 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp,
+                 Choices choices)
+    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), choices_(choices) {
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -222,13 +223,20 @@ const SdwaPattern* Program::sdwa(const Record& r) {
   return &p;
 }
 
+Handler Program::handler(const Operation& op) const {
+  if (choices_.fused && op.fused != nullptr) {
+    return op.wide_fused != nullptr && !choices_.narrow ? op.wide_fused : op.fused;
+  }
+  return op.wide != nullptr && !choices_.narrow ? op.wide : op.handler;
+}
+
 Step Program::resolve(const Record& r) {
   const auto table = operations();
   require(r.op < table.size(), "unknown operation id");
   const Operation& op = table[r.op];
 
   Step s{};
-  s.handler = op.wide != nullptr && !narrow_ ? op.wide : op.handler;
+  s.handler = handler(op);
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
