@@ -23,12 +23,15 @@ class KernelConfig:
     name: str = MISSING
     source: Any = MISSING
     symbol: str | None = None
+    choices: dict[str, Any] = field(default_factory=dict)
     launch: Any = None
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)
     constants: dict[str, int] = field(default_factory=dict)
     shapes: list[dict[str, int]] = field(default_factory=list)
     held_out_shapes: list[dict[str, int]] = field(default_factory=list)
+    operation: Any = None
+    accuracy: Any = None
 
 
 @dataclass
@@ -95,6 +98,13 @@ class TaskConfig:
 
 
 @dataclass
+class RunConfig(TaskConfig):
+    _convert_: str = "all"
+    repeats: int = MISSING
+    families: list[str] = MISSING
+
+
+@dataclass
 class RebuildConfig(TaskConfig):
     allow_lower: bool = MISSING
     method: str = MISSING
@@ -137,3 +147,4 @@ def register() -> None:
     ):
         store.store(group=group, name="schema", node=schema)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
+    store.store(group="task", name="run_schema", node=RunConfig)

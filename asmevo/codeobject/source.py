@@ -29,12 +29,19 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file on this machine; ``~`` stands for the home directory."""
+    """A file on this machine; ``~`` stands for the home directory.
+
+    ``hint`` says where the file comes from, should it be missing.
+    """
 
     path: str
+    hint: str | None = None
 
     def read(self) -> bytes:
-        return read_file(Path(self.path).expanduser())
+        path = Path(self.path).expanduser()
+        if self.hint is not None and not path.exists():
+            raise SourceError(f"there is no file '{self.path}': {self.hint}")
+        return read_file(path)
 
     def describe(self) -> str:
         return str(self.path)

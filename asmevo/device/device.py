@@ -27,7 +27,8 @@ class UnsupportedError(AsmEvoError):
 class DeviceFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware calls it
     """The kernel did something a GPU would fault on, or never ended.
 
-    ``kind`` is one of ``memory``, ``budget``, ``illegal``; ``pc`` is a byte offset from the entry.
+    ``kind`` is one of ``memory``, ``illegal``, ``budget`` (of instructions) and ``timeout`` (of
+    host time, a last resort); ``pc`` is a byte offset from the entry.
     """
 
     def __init__(self, message: str, *, kind: str, pc: int = -1, text: str = "",
@@ -50,10 +51,16 @@ class WorkgroupOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaunchState:
-    """Everything a launch may not depend on: undefined registers and LDS, and workgroup order."""
+    """Everything a launch may not depend on: undefined registers and LDS, and workgroup order.
+
+    ``resident`` workgroups run at the same time where they depend on one another; None stands for
+    as many as the device holds. A kernel whose result changes with it relies on its workgroups
+    being resident together.
+    """
 
     poison: int = 0
     order: WorkgroupOrder = WorkgroupOrder.ASCENDING
+    resident: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from asmevo.dispatch.dispatch import Dispatch, Pointer, Region, Role
+from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.dispatch.expression import evaluate
 from asmevo.dispatch.generator import FAMILIES, GeneratorError, generate
 from asmevo.dispatch.kernel import SCALAR_FORMATS, Buffer, Kernel, KernelError, Scalar
@@ -86,25 +86,30 @@ class DeclaredOracle:
         name = f"{shape or 'only'}-{family}"
         rng = np.random.default_rng([self.seed, *name.encode(), int(held_out)])
         kernarg = bytearray(kernarg_size)
-        regions: list[Region] = []
-        pointers: list[Pointer] = []
-        address = _FIRST_ADDRESS
-        for index, buffer in enumerate(kernel.buffers):
-            count = _element_count(buffer, names)
-            data = (
-                bytes(count * buffer.element.size)
-                if buffer.role is Role.OUTPUT
-                else generate(buffer.element, count, rng, family=family, scale=buffer.scale)
-            )
-            regions.append(
-                Region(buffer.name, address, data, buffer.role, buffer.element, self.guard)
-            )
-            pointers.append(Pointer(buffer.offset, index))
-            struct.pack_into("<Q", kernarg, buffer.offset, address)
-            address += _rounded_up(len(data) + 2 * self.guard) + _ADDRESS_STEP
+        scalars = {scalar.name: _scalar_value(scalar, names, turn) for scalar in kernel.scalars}
         for scalar in kernel.scalars:
-            value = _scalar_value(scalar, names, turn)
-            struct.pack_into(SCALAR_FORMATS[scalar.type], kernarg, scalar.offset, value)
+            struct.pack_into(SCALAR_FORMATS[scalar.type], kernarg, scalar.offset,
+                             scalars[scalar.name])
+        known = {**scalars, **names}
+        contents = dict(_contents(kernel, known, names, family, rng))
+        addresses: dict[str, int] = {}
+        address = _FIRST_ADDRESS
+        for label, data in contents.items():
+            addresses[label] = address
+            address += _rounded_up(len(data) + 2 * self.guard) + _ADDRESS_STEP
+        pointers = _pointers(kernel)
+        for pointer in pointers:
+            packed = struct.pack("<Q", addresses[kernel.buffers[pointer.region].name])
+            if pointer.holder is None:
+                struct.pack_into("8s", kernarg, pointer.offset, packed)
+            else:
+                table = kernel.buffers[pointer.holder].name
+                data = contents[table]
+                contents[table] = data[:pointer.offset] + packed + data[pointer.offset + 8:]
+        regions = tuple(
+            Region(b.name, addresses[b.name], contents[b.name], b.role, b.element, self.guard)
+            for b in kernel.buffers
+        )
         launch = kernel.launch
         grid = tuple(evaluate(g, names) for g in launch.grid)
         if min(grid) < 1:
@@ -112,9 +117,61 @@ class DeclaredOracle:
         x, y, z = launch.workgroup
         return Dispatch(
             name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
-            workgroup=(x, y, z), regions=tuple(regions), pointers=tuple(pointers),
+            workgroup=(x, y, z), regions=regions, pointers=pointers,
             dynamic_lds=evaluate(launch.dynamic_lds, names), held_out=held_out,
+            names=known,
         )
+
+
+def _contents(
+    kernel: Kernel, known: Mapping[str, int | float], names: Mapping[str, int], family: str,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, bytes]]:
+    """Every buffer's name and its bytes before the launch, in the order of the declarations."""
+    generated = {}
+    for buffer in kernel.buffers:
+        count = _element_count(buffer, names)
+        generated[buffer.name] = (
+            bytes(count * buffer.element.size)
+            if buffer.role is Role.OUTPUT
+            else generate(buffer.element, count, rng, family=buffer.family or family,
+                          scale=buffer.scale)
+        )
+    if kernel.operation is not None:
+        arrays = {b.name: np.frombuffer(generated[b.name], b.element.dtype) for b in kernel.buffers}
+        for name, array in kernel.operation.prepare(arrays, known, rng).items():
+            if name not in arrays or arrays[name].nbytes != array.nbytes:
+                raise KernelError(
+                    f"the operation of kernel '{kernel.name}' prepared {array.nbytes} bytes for "
+                    f"the buffer '{name}', which "
+                    + (f"has {arrays[name].nbytes}" if name in arrays else "is not declared")
+                )
+            generated[name] = array.tobytes()
+    yield from generated.items()
+
+
+def _pointers(kernel: Kernel) -> tuple[Pointer, ...]:
+    """Where the kernarg and tables point to buffers."""
+    index = {buffer.name: i for i, buffer in enumerate(kernel.buffers)}
+    found = [Pointer(b.offset, index[b.name]) for b in kernel.buffers if b.offset is not None]
+    found += [Pointer(8 * slot, index[target], index[table.name])
+              for table in kernel.buffers for slot, target in enumerate(table.addresses)]
+    return tuple(found)
+
+
+def _check_tables(kernel: Kernel) -> None:
+    """Every buffer must be reachable, and every entry of a table be a buffer."""
+    names = {buffer.name for buffer in kernel.buffers}
+    listed = {target for table in kernel.buffers for target in table.addresses}
+    for table in kernel.buffers:
+        where = f"buffer '{table.name}' of kernel '{kernel.name}'"
+        if table.addresses and table.element is not ElementType.U64:
+            raise KernelError(f"{where} holds addresses and must have the element u64")
+        for target in table.addresses:
+            if target not in names:
+                raise KernelError(f"{where} holds the address of '{target}', which is not declared")
+        if table.offset is None and table.name not in listed:
+            raise KernelError(f"{where} has no offset in the kernarg, and no table points to it")
 
 
 def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
@@ -123,7 +180,10 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
     taken: list[tuple[int, int, str]] = []
     declared = {a.get(".offset"): a for a in metadata.get(".args", ())}
     arguments: list[Buffer | Scalar] = [*kernel.buffers, *kernel.scalars]
+    _check_tables(kernel)
     for argument in arguments:
+        if argument.offset is None:
+            continue
         size = 8 if isinstance(argument, Buffer) else argument.size
         where = f"argument '{argument.name}' of kernel '{kernel.name}'"
         if argument.offset < 0 or argument.offset + size > kernarg_size:
@@ -147,6 +207,9 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
 
 def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:
     count = evaluate(buffer.count, names)
+    if len(buffer.addresses) > count:
+        raise KernelError(f"buffer '{buffer.name}' holds {len(buffer.addresses)} addresses in "
+                          f"{count} elements")
     if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
         raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
     return count

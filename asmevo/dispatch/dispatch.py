@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 
@@ -22,30 +25,57 @@ class Role(StrEnum):
 
 
 class ElementType(StrEnum):
-    """Element type of a region; decides how it is compared. ``OPAQUE`` is compared bit for bit."""
+    """Element type of a region; decides how it is compared. ``OPAQUE`` is compared bit for bit.
 
+    ``FP8`` and ``BF8`` are gfx942's e4m3fnuz and e5m2fnuz.
+    """
+
+    F64 = "f64"
     F32 = "f32"
     F16 = "f16"
     BF16 = "bf16"
+    FP8 = "fp8"
+    BF8 = "bf8"
     I8 = "i8"
+    U8 = "u8"
+    I16 = "i16"
+    U16 = "u16"
     I32 = "i32"
     U32 = "u32"
+    I64 = "i64"
+    U64 = "u64"
     OPAQUE = "opaque"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How NumPy sees one element, little endian."""
+        return _DTYPES[self]
 
     @property
     def size(self) -> int:
         """Bytes per element."""
-        return _SIZES[self]
+        return _DTYPES[self].itemsize
 
     @property
     def is_float(self) -> bool:
-        return self in (ElementType.F32, ElementType.F16, ElementType.BF16)
+        return self in _FLOATS
 
 
-_SIZES = {
-    ElementType.F32: 4, ElementType.F16: 2, ElementType.BF16: 2, ElementType.I8: 1,
-    ElementType.I32: 4, ElementType.U32: 4, ElementType.OPAQUE: 1,
+_DTYPES: dict[ElementType, np.dtype[Any]] = {
+    ElementType.F64: np.dtype("<f8"), ElementType.F32: np.dtype("<f4"),
+    ElementType.F16: np.dtype("<f2"), ElementType.BF16: np.dtype(ml_dtypes.bfloat16),
+    ElementType.FP8: np.dtype(ml_dtypes.float8_e4m3fnuz),
+    ElementType.BF8: np.dtype(ml_dtypes.float8_e5m2fnuz),
+    ElementType.I8: np.dtype("<i1"), ElementType.U8: np.dtype("<u1"),
+    ElementType.I16: np.dtype("<i2"), ElementType.U16: np.dtype("<u2"),
+    ElementType.I32: np.dtype("<i4"), ElementType.U32: np.dtype("<u4"),
+    ElementType.I64: np.dtype("<i8"), ElementType.U64: np.dtype("<u8"),
+    ElementType.OPAQUE: np.dtype("<u1"),
 }
+_FLOATS = frozenset({
+    ElementType.F64, ElementType.F32, ElementType.F16, ElementType.BF16, ElementType.FP8,
+    ElementType.BF8,
+})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +109,13 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A 64-bit pointer inside the kernarg: ``offset`` bytes in, to ``regions[region]``."""
+    """A 64-bit pointer to ``regions[region]``, ``offset`` bytes into the kernarg, or into
+    ``regions[holder]``: kernels take tables of pointers.
+    """
 
     offset: int
     region: int
+    holder: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +123,8 @@ class Dispatch:
     """One launch: kernarg bytes, dimensions, dynamic LDS and memory before the launch.
 
     ``grid`` counts workgroups, ``workgroup`` work-items. ``held_out`` dispatches are never shown to
-    a proposer and must pass before a commit.
+    a proposer and must pass before a commit. ``names`` are the values from which a declared oracle
+    made it: constants, shape variables and scalar arguments.
     """
 
     name: str
@@ -102,6 +136,7 @@ class Dispatch:
     pointers: tuple[Pointer, ...]
     dynamic_lds: int = 0
     held_out: bool = False
+    names: Mapping[str, int | float] = field(default_factory=dict, compare=False)
 
     def with_poisoned_outputs(self, seed: int) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
@@ -121,10 +156,17 @@ class Dispatch:
     def moved(self, displacement: int) -> Dispatch:
         """The same launch with every region ``displacement`` bytes further, and its pointers."""
         kernarg = bytearray(self.kernarg)
-        regions = tuple(replace(r, address=r.address + displacement) for r in self.regions)
+        contents = {p.holder: bytearray(self.regions[p.holder].data)
+                    for p in self.pointers if p.holder is not None}
         for pointer in self.pointers:
-            old = int.from_bytes(kernarg[pointer.offset:pointer.offset + 8], "little")
-            kernarg[pointer.offset:pointer.offset + 8] = (old + displacement).to_bytes(8, "little")
+            holder = kernarg if pointer.holder is None else contents[pointer.holder]
+            place = slice(pointer.offset, pointer.offset + 8)
+            old = int.from_bytes(holder[place], "little")
+            holder[place] = (old + displacement).to_bytes(8, "little")
+        regions = tuple(
+            replace(r, address=r.address + displacement,
+                    data=bytes(contents[i]) if i in contents else r.data)
+            for i, r in enumerate(self.regions))
         return replace(self, kernarg=bytes(kernarg), regions=regions)
 
     @property

@@ -9,7 +9,10 @@ from typing import Any, TypeVar
 
 from asmevo.codeobject.source import Source
 from asmevo.dispatch.dispatch import ElementType, Role
+from asmevo.dispatch.generator import FAMILIES
 from asmevo.errors import AsmEvoError
+from asmevo.operation.accuracy import Bound, bounds
+from asmevo.operation.operation import Operation
 
 
 class KernelError(AsmEvoError):
@@ -23,16 +26,28 @@ SCALAR_FORMATS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Buffer:
-    """A pointer argument. ``count`` is an expression in elements; ``scale`` that of its inputs."""
+    """A pointer argument. ``count`` is an expression in elements; ``scale`` that of its inputs.
+
+    ``family`` replaces the oracle's input family for this buffer. ``addresses`` makes it a table of
+    pointers to the buffers named; those may leave out their own ``offset`` in the kernarg.
+    ``order_dependent``: workgroups add to it with floating-point atomics, so its last bits depend
+    on who comes first.
+    """
 
     name: str
-    offset: int
     role: Role
     element: ElementType
     count: str | int
+    offset: int | None = None
     scale: float = 1.0
+    family: str | None = None
+    addresses: Sequence[str] = ()
+    order_dependent: bool = False
 
     def __post_init__(self) -> None:
+        if self.family is not None and self.family not in FAMILIES:
+            raise KernelError(f"buffer '{self.name}' has the family '{self.family}' "
+                              f"(known: {', '.join(FAMILIES)})")
         # YAML gives plain strings; a wrong one must name the buffer, not a Python enum.
         for attribute, kind in (("role", Role), ("element", ElementType)):
             try:
@@ -95,7 +110,9 @@ class Kernel:
     """One kernel to work on. ``symbol`` may be omitted when the object has a single kernel.
 
     ``shapes`` are assignments of the shape variables; those of ``held_out_shapes`` never reach a
-    proposer and must pass before a commit. ``constants`` hold for every shape.
+    proposer and must pass before a commit. ``constants`` hold for every shape. ``operation`` is the
+    independent reference of what the kernel computes, and ``accuracy`` how near the kernel comes to
+    it, buffer by buffer.
     """
 
     name: str
@@ -107,6 +124,8 @@ class Kernel:
     constants: Mapping[str, int] = field(default_factory=dict)
     shapes: Sequence[Mapping[str, int]] = ()
     held_out_shapes: Sequence[Mapping[str, int]] = ()
+    operation: Operation | None = None
+    accuracy: Mapping[str, Bound] = field(default_factory=dict)
 
 
 Argument = TypeVar("Argument", Buffer, Scalar, Launch)
@@ -116,25 +135,37 @@ def declare(
     name: str,
     source: Source,
     symbol: str | None = None,
+    choices: Mapping[str, Any] | None = None,
     launch: Mapping[str, Any] | None = None,
     buffers: Sequence[Mapping[str, Any]] = (),
     scalars: Sequence[Mapping[str, Any]] = (),
     constants: Mapping[str, int] | None = None,
     shapes: Sequence[Mapping[str, int]] = (),
     held_out_shapes: Sequence[Mapping[str, int]] = (),
+    operation: Operation | None = None,
+    accuracy: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Kernel:
-    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key."""
+    """Build a `Kernel` from the plain mappings of its YAML; raises `KernelError` naming the key.
+
+    ``choices`` are what the rest of a YAML refers to (``${..choices.rounding}``), such as which of
+    a family's objects it is; here they mean nothing.
+    """
     where = f"kernel '{name}'"
+    if operation is not None and not isinstance(operation, Operation):
+        raise KernelError(f"the operation of {where} is a {type(operation).__name__}")
+    made = tuple(_typed(Buffer, b, f"a buffer of {where}") for b in buffers)
     return Kernel(
         name=name,
         source=source,
         symbol=symbol,
         launch=None if launch is None else _typed(Launch, launch, f"launch of {where}"),
-        buffers=tuple(_typed(Buffer, b, f"a buffer of {where}") for b in buffers),
+        buffers=made,
         scalars=tuple(_typed(Scalar, s, f"a scalar of {where}") for s in scalars),
         constants=dict(constants or {}),
         shapes=tuple(dict(s) for s in shapes),
         held_out_shapes=tuple(dict(s) for s in held_out_shapes),
+        operation=operation,
+        accuracy=bounds(accuracy or {}, {b.name for b in made}),
     )
 
 

@@ -28,7 +28,10 @@ def store_dispatch(dispatch: Dispatch, blobs: BlobStore) -> str:
              "guard": r.guard, "data": blobs.put(r.data)}
             for r in dispatch.regions
         ],
-        "pointers": [[p.offset, p.region] for p in dispatch.pointers],
+        "pointers": [
+            [p.offset, p.region] if p.holder is None else [p.offset, p.region, p.holder]
+            for p in dispatch.pointers
+        ],
     }
     return blobs.put(json.dumps(description, sort_keys=True).encode())
 
@@ -46,8 +49,8 @@ def load_dispatch(content_sha256: str, blobs: BlobStore) -> Dispatch:
             grid=_dimensions(description["grid"]),
             workgroup=_dimensions(description["workgroup"]),
             regions=tuple(_region(r, blobs) for r in description["regions"]),
-            pointers=tuple(Pointer(_integer(offset), _integer(region))
-                           for offset, region in description["pointers"]),
+            pointers=tuple(Pointer(*(_integer(part) for part in entry))
+                           for entry in description["pointers"]),
             dynamic_lds=_integer(description["dynamic_lds"]),
             held_out=description["held_out"] is True,
         )

@@ -22,7 +22,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     """The parts to print, from top to bottom."""
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
-             "inspect": _inspect}[result.task]
+             "inspect": _inspect, "run": _run, "compile": _compile}[result.task]
     yield from parts(result, details)
 
 
@@ -162,3 +162,59 @@ def _kernel(kernel: Mapping[str, Any]) -> Iterator[RenderableType]:
              ", ".join(f"{unit} {n}" for unit, n in list(loop["units"].items())[:3]))
             for loop in kernel["loops"]
         ])
+
+
+def _run(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    summary: list[tuple[object, ...]] = []
+    accuracy: list[tuple[object, ...]] = []
+    for launch in details["launches"]:
+        name = launch["dispatch"]
+        for buffer in launch["buffers"]:
+            if buffer["role"] == "input" and buffer["damage"] is None:
+                continue
+            summary.append((
+                name, buffer["name"], f"{buffer['count']} {buffer['element']}",
+                *(_number(buffer[key]) for key in ("minimum", "maximum", "mean")),
+                buffer["nan"] + buffer["infinite"] or ""))
+            accuracy.append((name, buffer["name"], *_accuracy_cells(buffer)))
+            name = ""
+    yield _columns("dispatch,buffer,elements>,min>,max>,mean>,nan/inf>", summary)
+    yield _columns("dispatch,buffer,max abs>,max rel>,cosine>,unequal>,verdict", accuracy)
+    rate = result.wave_instructions_per_second
+    yield _facts(
+        ("kernel", f"{result.kernel} ({result.symbol})"),
+        ("reference", details["operation"] or "none: the kernel's YAML names no operation"),
+        ("status", result.status.value),
+        *((("reason", result.error),) if result.error else ()),
+        ("device", result.device),
+        ("throughput", f"{(rate or 0) / 1e6:.1f} M wave-instructions/s"),
+        ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(
+        ("kernel", f"{result.kernel} ({result.symbol})"),
+        ("source", details["source"]),
+        ("compiler", details["compiler"]),
+        ("object", f"{details['path']} ({details['bytes']} bytes)"),
+        ("SHA-256", result.original_sha256),
+        ("launch", f"workgroups of {details['launch']['workgroup']} work-items with "
+                   f"{details['launch']['dynamic_lds']} bytes of LDS added"),
+        ("resources", ", ".join(f"{key} {value}" for key, value in details["resources"].items())),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _accuracy_cells(buffer: Mapping[str, Any]) -> tuple[object, ...]:
+    verdict = buffer["damage"] or {None: "", True: "ok", False: "too far"}[buffer["within"]]
+    found = buffer["accuracy"]
+    if found is None:
+        return ("-", "-", "-", "-", verdict)
+    return (_number(found["max_abs"]), _number(found["max_rel"]), f"{found['cosine']:.7f}",
+            found["unequal"], verdict)

@@ -29,14 +29,20 @@ class Status(StrEnum):
     DIFFERENT = "different"      # recover, roundtrip: at least one did not
     REBUILT = "rebuilt"          # rebuild: there is a new object
     INSPECTED = "inspected"      # inspect
+    AGREES = "agrees"            # run: every dispatch is as near its reference as the YAML demands
+    DISAGREES = "disagrees"      # run: one is not, faulted or varies
+    COMPILED = "compiled"        # compile: the object is in the cache
+    RAN = "ran"                  # run: the YAML names no reference
     INTERRUPTED = "interrupted"  # Ctrl-C
     ERROR = "error"              # bad input or configuration
 
 
 EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
-    Status.INSPECTED: 0, Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.ERROR: 2,
-    Status.INTERRUPTED: 130,
+    Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
+    Status.COMPILED: 0,
+    Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
+    Status.ERROR: 2, Status.INTERRUPTED: 130,
 }
 
 

@@ -14,6 +14,7 @@ from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import GeneratorError, to_floats
 from asmevo.dispatch.kernel import Kernel, KernelError, declare
 from asmevo.errors import AsmEvoError
+from asmevo.operation.operation import Arrays, Names, Operation
 
 METADATA: dict[str, Any] = {
     ".kernarg_segment_size": 32,
@@ -127,7 +128,7 @@ def _buffer(**changes: Any) -> Callable[[], Kernel]:
     [
         (_buffer(roel="input"), "roel"),
         (_buffer(role="reader"), "reader"),
-        (_buffer(element="fp8"), "fp8"),
+        (_buffer(element="fp7"), "fp7"),
         (_buffer(count="Q"), "Q"),
         (_buffer(count=0), "0 elements"),
         (_buffer(count="M * 99999999999"), "elements"),
@@ -175,3 +176,74 @@ def test_dispatch_identity_covers_contents() -> None:
     launch = dispatches()[0]
     region = replace(launch.regions[1], data=launch.regions[1].data[:-1] + b"\x55")
     assert replace(launch, regions=(launch.regions[0], region)).sha256 != launch.sha256
+
+
+class Counting(Operation):
+    """Prepares the input as a rising sequence, or what the test wants prepared."""
+
+    def __init__(self, prepared: dict[str, Any] | None = None) -> None:
+        self.prepared = prepared
+
+    def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
+        if self.prepared is not None:
+            return self.prepared
+        assert names["M"] * names["N"] == len(arrays["in"])
+        assert names["eps"] == pytest.approx(1e-5)
+        return {"in": np.arange(len(arrays["in"])).astype(arrays["in"].dtype)}
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        return {}
+
+
+def test_an_operation_prepares_inputs_and_knows_the_names() -> None:
+    first = dispatches(kernel(operation=Counting()))[0]
+    values = to_floats(first.regions[1].data, first.regions[1].element)
+    assert values[:5].tolist() == [0, 1, 2, 3, 4]
+    assert first.names["m"] == first.names["M"] == 64
+
+
+@pytest.mark.parametrize(("prepared", "word"), [
+    ({"in": np.zeros(3, np.uint16)}, "prepared 6 bytes for the buffer 'in', which has 256"),
+    ({"inn": np.zeros(3)}, "'inn', which is not declared")])
+def test_what_an_operation_prepares_must_fit(prepared: dict[str, Any], word: str) -> None:
+    with pytest.raises(KernelError, match=word):
+        dispatches(kernel(operation=Counting(prepared)))
+
+
+def test_a_buffer_has_a_family_of_its_own() -> None:
+    buffers = [{"name": "in", "offset": 0, "role": "inout", "element": "f32", "count": 4,
+                "family": "zeros"}]
+    assert all(d.regions[0].data == bytes(16) for d in dispatches(kernel(buffers=buffers)))
+    with pytest.raises(KernelError, match="'nul'"):
+        kernel(buffers=[{**buffers[0], "family": "nul"}])
+
+
+def test_a_table_of_addresses_moves_with_its_buffers() -> None:
+    buffers = [
+        {"name": "table", "offset": 0, "role": "input", "element": "u64", "count": 2,
+         "addresses": ["second", "first"]},
+        {"name": "first", "role": "input", "element": "f32", "count": 4},
+        {"name": "second", "offset": 8, "role": "output", "element": "f32", "count": 4},
+    ]
+    made = dispatches(kernel(buffers=buffers))[0]
+    for moved in (made, made.moved(0x40000), made.with_poisoned_outputs(3).moved(-0x1000)):
+        table, first, second = moved.regions
+        assert struct.unpack("<2Q", table.data) == (second.address, first.address)
+        assert struct.unpack_from("<2Q", moved.kernarg) == (table.address, second.address)
+    assert made.moved(0x1000).regions[1].data == made.regions[1].data
+
+
+@pytest.mark.parametrize(("change", "word"), [
+    ({"addresses": ["nowhere"]}, "'nowhere'"),
+    ({"element": "u32"}, "u64"),
+    ({"addresses": []}, "no table points to it"),
+    ({"count": 1, "addresses": ["first", "first"]}, "2 addresses in 1 elements"),
+])
+def test_malformed_tables_are_named(change: dict[str, Any], word: str) -> None:
+    buffers = [
+        {"name": "table", "offset": 0, "role": "input", "element": "u64", "count": 2,
+         "addresses": ["first"], **change},
+        {"name": "first", "role": "input", "element": "f32", "count": 4},
+    ]
+    with pytest.raises(KernelError, match=word):
+        dispatches(kernel(buffers=buffers))

@@ -59,7 +59,8 @@ def make_dispatch(kernel: str, *, name: str = "m4", held_out: bool = False,
     )
     kernarg = (0x10000).to_bytes(8, "little") + (0x20000).to_bytes(8, "little") + b"\xff" * 5
     return Dispatch(name, kernel, kernarg, (4, 1, 2), (256, 1, 1), regions,
-                    (Pointer(0, 0), Pointer(8, 1)), dynamic_lds=1024, held_out=held_out)
+                    (Pointer(0, 0), Pointer(8, 1), Pointer(64, 1, holder=0)), dynamic_lds=1024,
+                    held_out=held_out)
 
 
 @dataclass

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Literal
 
 import asmevo_core as core
 import numpy as np
@@ -23,8 +25,16 @@ from asmevo.device.device import (
     UnsupportedError,
 )
 from asmevo.device.emulator import launch, lower
-from asmevo.device.emulator.timing import TimingModel, TimingResult, representative_units
-from asmevo.dispatch.dispatch import Dispatch, Region
+from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
+from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
+from asmevo.device.emulator.timing import (
+    ResidencyError,
+    TimingModel,
+    TimingResult,
+    representative_units,
+    residency,
+)
+from asmevo.dispatch.dispatch import Dispatch
 from asmevo.isa.program import Program
 from asmevo.profile.profile import Profile
 
@@ -33,8 +43,7 @@ _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
-
-Bytes = npt.NDArray[np.uint8]
+_COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 
 
 class MatrixSums(StrEnum):
@@ -60,19 +69,48 @@ class Emulator:
     `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
     kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
 
+    Workgroups run as if each were alone, in launch order, as long as none touches what another
+    wrote; atomics without return do not count, and take effect in launch order. Otherwise the
+    launch starts over with as many workgroups resident as the device holds, which take turns.
+    Neither the bytes nor the faults depend on ``threads``, the host threads of a launch.
+
     ``name`` is recorded with every timing, with a digest of the cycle model's parameters behind it,
     so that times of different models are never taken for one another's. ``instruction_budget``
-    bounds the wave-instructions of one launch. ``matrix_sums`` is how matrix operations add up
-    products of 8- and 16-bit floats and xf32.
+    bounds the wave-instructions of one launch, ``watchdog_seconds`` its host time (0: not at all).
+    ``matrix_sums`` is how matrix operations add up products of 8- and 16-bit floats and xf32.
+    Without ``timing`` kernels run, but are not timed.
     """
 
-    def __init__(self, name: str, timing: TimingModel,
+    def __init__(self, name: str, timing: TimingModel | None,
                  instruction_budget: int = 200_000_000,
+                 threads: int | Literal["auto"] = 1, watchdog_seconds: float = 0.0,
                  matrix_sums: MatrixSums | str = MatrixSums.SEQUENTIAL) -> None:
         self._model = name
-        self.timing = timing
+        self._timing = timing
         self.instruction_budget = instruction_budget
         self.matrix_sums = MatrixSums(matrix_sums)
+        self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
+        self.watchdog_seconds = watchdog_seconds
+
+    @property
+    def timing(self) -> TimingModel:
+        """The cycle model. Raises `UnsupportedError` when the emulator was given none."""
+        if self._timing is None:
+            raise UnsupportedError(f"'{self._model}' has no timing model")
+        return self._timing
+
+    def resident_workgroups(self, *, vgprs: int, agprs: int, sgprs: int, lds_bytes: int,
+                            waves: int) -> int:
+        """How many workgroups of ``waves`` waves the device holds at the same time."""
+        if self._timing is None:
+            return _COMPUTE_UNITS
+        machine = self._timing.parameters.machine
+        try:
+            room = residency(machine, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds_bytes,
+                             workgroup_waves=waves)
+        except ResidencyError:
+            return machine.compute_units
+        return machine.compute_units * room.whole_workgroups(waves)
 
     @cached_property
     def name(self) -> str:
@@ -100,7 +138,7 @@ class Emulator:
 class _Execution:
     """Memory after a launch and how many wave-instructions it took."""
 
-    buffers: list[Bytes]
+    regions: tuple[bytes, ...]
     instructions: int
 
 
@@ -112,6 +150,10 @@ class EmulatedKernel:
         self._kernel = kernel
         self.program = program
         self._layout = launch.register_layout(kernel.descriptor)
+        if self._layout.entry not in program.offsets[:-1]:
+            raise UnsupportedError(f"'{kernel.symbol}' preloads arguments but has no instruction "
+                                   f"at {self._layout.entry:#x}, where it would be entered")
+        self._entry = program.offsets.index(self._layout.entry)
         mode = launch.float_mode(kernel.descriptor)
         try:
             self._core = core.Program(
@@ -130,8 +172,7 @@ class EmulatedKernel:
         started = time.perf_counter()
         execution = self._execute(dispatch, state, order, None, limit)
         seconds = time.perf_counter() - started
-        return RunResult(tuple(b.tobytes() for b in execution.buffers), execution.instructions,
-                         seconds)
+        return RunResult(execution.regions, execution.instructions, seconds)
 
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,
              warmup: int) -> Timing:
@@ -174,34 +215,59 @@ class EmulatedKernel:
                  trace: core.Trace | None, limit: int | None = None) -> _Execution:
         launch.check_dispatch(self._kernel, dispatch)
         lds_bytes = launch.lds_bytes(self._kernel.descriptor, dispatch)
-        kernarg = launch.kernarg_segment(dispatch, state)
-        address = launch.kernarg_address(dispatch.regions, len(kernarg))
-        buffers = [_mapped(region) for region in dispatch.regions]
+        arguments = with_hidden_arguments(self._kernel, dispatch)
+        kernarg = launch.kernarg_segment(arguments, state)
+        taken = [(region.base, len(region.data) + 2 * region.guard) for region in dispatch.regions]
+        address = launch.free_address(taken, len(kernarg))
+        packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
+        packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
+                                 lds_bytes=lds_bytes, kernarg=address)
+        before = [region.mapped for region in dispatch.regions]
         # Nothing may write an input, not even to put back what it overwrote.
-        regions = [(region.name, region.base, buffer, region.role.written)
-                   for region, buffer in zip(dispatch.regions, buffers, strict=True)]
+        written = [region.role.written for region in dispatch.regions]
+        buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)
+                   for mapped, writable in zip(before, written, strict=True)]
+        regions = [(region.name, region.base, buffer, writable) for region, buffer, writable
+                   in zip(dispatch.regions, buffers, written, strict=True)]
+        initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
+                   for mapped, writable in zip(before, written, strict=True)]
         try:
-            memory = core.Memory([*regions, ("kernarg", address, kernarg, False)])
+            memory = core.Memory([*regions, ("kernarg", address, kernarg, False),
+                                  ("dispatch packet", packet_address, packet, False)],
+                                 [*initial, None, None])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
         budget = self._emulator.instruction_budget
         if limit is not None:
             budget = min(budget, limit)
-        user_sgprs = []
-        if self._layout.kernarg >= 0:
-            user_sgprs = [address & 0xFFFFFFFF, address >> 32]
+        user_sgprs = launch.user_sgprs(self._layout, kernarg, {
+            "dispatch_ptr": packet_address, "kernarg_segment_ptr": address,
+            "private_segment_size": self._layout.private_bytes})
         try:
             instructions = core.launch(
                 self._core, memory, order, grid=dispatch.grid, workgroup=dispatch.workgroup,
                 user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
-                instruction_budget=budget, trace=trace)
+                instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
+                threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
+                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
-        return _Execution(buffers, instructions)
+        after = tuple(buffer.tobytes() if writable else mapped for buffer, mapped, writable
+                      in zip(buffers, before, written, strict=True))
+        return _Execution(after, instructions)
+
+    def _resident(self, dispatch: Dispatch, state: LaunchState, lds_bytes: int) -> int:
+        if state.resident is not None:
+            return state.resident
+        x, y, z = dispatch.workgroup
+        return self._emulator.resident_workgroups(
+            vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+            sgprs=self._kernel.descriptor.next_free_sgpr + _EXTRA_SGPRS, lds_bytes=lds_bytes,
+            waves=-(-x * y * z // 64))
 
     def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args
@@ -210,8 +276,3 @@ class EmulatedKernel:
         where = f"'{text}' at offset {pc:#x}" if text else f"offset {pc:#x}"
         return DeviceFault(f"{where} in workgroup {workgroup}: {message}", kind=kind, pc=pc,
                            text=text, lane=lane, address=address)
-
-
-def _mapped(region: Region) -> Bytes:
-    """A fresh copy of a region's guard, data, guard."""
-    return np.frombuffer(bytearray(region.mapped), dtype=np.uint8)

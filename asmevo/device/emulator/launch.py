@@ -5,7 +5,7 @@ Source: LLVM "User Guide for AMDGPU Backend", "Initial Kernel Execution State".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,19 +14,26 @@ import numpy.typing as npt
 from asmevo.codeobject.container import Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.device.device import LaunchState, UnsupportedError, WorkgroupOrder
-from asmevo.dispatch.dispatch import Dispatch, Region
+from asmevo.dispatch.dispatch import Dispatch
 
 LDS_LIMIT = 65536
+PRIVATE_LIMIT = 131072  # bytes a work-item: 8 MiB a wave (gfx9, COMPUTE_TMPRING_SIZE.WAVESIZE)
 LDS_GRANULE = 512  # bytes; LDS is allocated in units of 128 dwords
 _KERNARG_FIRST = 0x0000_1000_0000_0000
 _KERNARG_ALIGN = 4096
 # Scalar loads of a kernarg tail are widened by compilers up to this many bytes.
 _KERNARG_PAD = 64
+# Where firmware that preloads kernel arguments enters a kernel: behind the code that loads them for
+# firmware that does not (LLVM AMDGPUUsage, "Preloaded Kernel Arguments").
+_PRELOAD_ENTRY = 256
 
 _DENORM_INPUTS = 0x10
 _DENORM_RESULTS = 0x20
 _ROUNDING = 0x0F
 _F16_F64_DENORMALS = 0xC0
+
+# Values that a descriptor may ask for, in the order of their SGPRs, and their dwords.
+_USER_SGPR_WORDS = {"dispatch_ptr": 2, "kernarg_segment_ptr": 2, "private_segment_size": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +49,20 @@ class FloatMode:
 class RegisterLayout:
     """Registers a wave has and where the launch puts its values.
 
-    ``kernarg`` is the first SGPR of the kernarg pointer or -1, ``workgroup_ids`` the SGPR of each
-    workgroup id or -1, ``work_item_dimensions`` how many of x, y, z are packed into v0.
+    ``user_sgprs`` names what the launch writes to s0 and up, a pair or a single register each;
+    ``preload`` are the first dword and the number of dwords of the kernarg that follow them.
+    ``workgroup_ids`` is the SGPR of each workgroup id or -1, ``work_item_dimensions`` how many of
+    x, y, z are packed into v0, ``entry`` the offset of the first instruction.
     """
 
     vgprs: int
     agprs: int
-    user_sgprs: int
-    kernarg: int
+    user_sgprs: tuple[str, ...]
+    preload: tuple[int, int]
     workgroup_ids: tuple[int, int, int]
     work_item_dimensions: int
+    private_bytes: int
+    entry: int
 
 
 def float_mode(descriptor: KernelDescriptor) -> FloatMode:
@@ -72,20 +83,24 @@ def float_mode(descriptor: KernelDescriptor) -> FloatMode:
 
 def register_layout(descriptor: KernelDescriptor) -> RegisterLayout:
     """Where launch values go. Raises `UnsupportedError` for those that are not modelled."""
-    for name in ("dispatch_ptr", "queue_ptr", "dispatch_id", "private_segment_size"):
+    for name in ("queue_ptr", "dispatch_id", "workgroup_info"):
         if getattr(descriptor, f"enable_sgpr_{name}"):
             raise UnsupportedError(f"the emulator does not provide enable_sgpr_{name}")
-    if descriptor.enable_private_segment or descriptor.private_segment_fixed_size:
-        raise UnsupportedError("the emulator has no private segment (scratch memory)")
-    if descriptor.enable_sgpr_workgroup_info:
-        raise UnsupportedError("the emulator does not provide enable_sgpr_workgroup_info")
-    if descriptor.kernarg_preload_length:
-        raise UnsupportedError("the emulator does not preload the kernarg segment")
+    if descriptor.field("uses_dynamic_stack"):
+        raise UnsupportedError("the emulator cannot size the private segment of a kernel with a "
+                               "dynamic stack (uses_dynamic_stack)")
+    if descriptor.private_segment_fixed_size > PRIVATE_LIMIT:
+        raise UnsupportedError(f"the kernel needs {descriptor.private_segment_fixed_size} bytes of "
+                               f"scratch a work-item, a wave has at most {PRIVATE_LIMIT}")
+    names = tuple(name for name in _USER_SGPR_WORDS
+                  if getattr(descriptor, f"enable_sgpr_{name}"))
     user = descriptor.user_sgpr_count
-    kernarg = 0 if descriptor.enable_sgpr_kernarg_segment_ptr else -1
-    if user < (2 if kernarg == 0 else 0):
-        raise UnsupportedError("the descriptor's user_sgpr_count leaves no room for the kernarg "
-                               "pointer")
+    preload = (descriptor.kernarg_preload_offset, descriptor.kernarg_preload_length)
+    if user < sum(_USER_SGPR_WORDS[name] for name in names) + preload[1]:
+        raise UnsupportedError("the descriptor's user_sgpr_count leaves no room for the values "
+                               "that it asks for")
+    if sum(preload) * 4 > descriptor.kernarg_size:
+        raise UnsupportedError("the descriptor preloads more than its kernarg")
     ids: list[int] = []
     free = user
     for axis in "xyz":
@@ -96,8 +111,21 @@ def register_layout(descriptor: KernelDescriptor) -> RegisterLayout:
         raise UnsupportedError("enable_vgpr_workitem_id 3 is undefined")
     total = descriptor.next_free_vgpr
     vgprs = min(descriptor.accum_offset, total, 256)
-    return RegisterLayout(vgprs, min(total - vgprs, 256), user, kernarg, (ids[0], ids[1], ids[2]),
-                          descriptor.enable_vgpr_workitem_id + 1)
+    return RegisterLayout(
+        vgprs, min(total - vgprs, 256), names, preload, (ids[0], ids[1], ids[2]),
+        descriptor.enable_vgpr_workitem_id + 1, descriptor.private_segment_fixed_size,
+        _PRELOAD_ENTRY if preload[1] else 0)
+
+
+def user_sgprs(layout: RegisterLayout, kernarg: npt.NDArray[np.uint8],
+               values: Mapping[str, int]) -> list[int]:
+    """What s0 and up hold at entry; ``values`` has each named value, ``kernarg`` the segment."""
+    found: list[int] = []
+    for name in layout.user_sgprs:
+        found += [values[name] >> 32 * k & 0xFFFFFFFF for k in range(_USER_SGPR_WORDS[name])]
+    first, count = layout.preload
+    found += (int(word) for word in kernarg[4 * first:4 * (first + count)].view(np.uint32))
+    return found
 
 
 def check_dispatch(kernel: Kernel, dispatch: Dispatch) -> None:
@@ -114,9 +142,6 @@ def check_dispatch(kernel: Kernel, dispatch: Dispatch) -> None:
     if isinstance(limit, int) and x * y * z > limit:
         raise UnsupportedError(f"'{kernel.symbol}' allows {limit} work-items a workgroup, dispatch "
                                f"'{dispatch.name}' has {x * y * z}")
-    if len(dispatch.kernarg) != kernel.kernarg_segment_size:
-        raise UnsupportedError(f"'{kernel.symbol}' takes {kernel.kernarg_segment_size} bytes of "
-                               f"kernarg, dispatch '{dispatch.name}' has {len(dispatch.kernarg)}")
 
 
 def lds_bytes(descriptor: KernelDescriptor, dispatch: Dispatch) -> int:
@@ -128,23 +153,22 @@ def lds_bytes(descriptor: KernelDescriptor, dispatch: Dispatch) -> int:
     return -(-wanted // LDS_GRANULE) * LDS_GRANULE
 
 
-def kernarg_segment(dispatch: Dispatch, state: LaunchState) -> npt.NDArray[np.uint8]:
+def kernarg_segment(arguments: bytes, state: LaunchState) -> npt.NDArray[np.uint8]:
     """The kernarg bytes, padded with undefined bytes to a whole cache line."""
-    size = -(-max(len(dispatch.kernarg), 1) // _KERNARG_PAD) * _KERNARG_PAD
+    size = -(-max(len(arguments), 1) // _KERNARG_PAD) * _KERNARG_PAD
     segment = np.random.default_rng(state.poison).integers(0, 256, size, dtype=np.uint8)
-    segment[:len(dispatch.kernarg)] = np.frombuffer(dispatch.kernarg, dtype=np.uint8)
+    segment[:len(arguments)] = np.frombuffer(arguments, dtype=np.uint8)
     return segment
 
 
-def kernarg_address(regions: Sequence[Region], size: int) -> int:
-    """A place for the kernarg segment, below 2^47 and clear of every region."""
+def free_address(taken: Sequence[tuple[int, int]], size: int) -> int:
+    """A place for ``size`` bytes below 2^47 that is clear of every (address, size) in ``taken``."""
     address = _KERNARG_FIRST
-    for region in sorted(regions, key=lambda r: r.base):
-        end = region.base + len(region.data) + 2 * region.guard
-        if region.base < address + size and address < end:
-            address = -(-end // _KERNARG_ALIGN) * _KERNARG_ALIGN
+    for base, length in sorted(taken):
+        if base < address + size and address < base + length:
+            address = -(-(base + length) // _KERNARG_ALIGN) * _KERNARG_ALIGN
     if address + size > 1 << 47:
-        raise UnsupportedError("no address below 2^47 is free for the kernarg segment")
+        raise UnsupportedError("no address below 2^47 is free for what a launch adds to memory")
     return address
 
 

@@ -54,6 +54,10 @@ _CLASSES = {
 # VSKIP skips vector instructions at a rate that is not public; a timer read makes results depend
 # on the model itself.
 _UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime"})
+# Which lines of memory scratch occupies is the driver's choice. How the LDS groups the lanes of a
+# three-dword access, and what the lane adders cost, is not public.
+_UNTIMED_PREFIXES = ("scratch_", "s_scratch_", "ds_read_b96", "ds_write_b96", "ds_read_addtid",
+                     "ds_write_addtid")
 
 
 # 32-bit integer multiplies (LLVM SISchedule.td, WriteQuarterRate32).
@@ -71,6 +75,10 @@ class Residency:
 
     slots: int
     workgroups: int
+
+    def whole_workgroups(self, waves: int) -> int:
+        """Workgroups of ``waves`` waves that a compute unit holds, at least one."""
+        return max(1, min(self.workgroups, self.slots * _SIMDS // waves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +242,7 @@ def _refuse_untimed(instruction: Instruction) -> None:
         unit in _CLASSES
         and instruction.op not in _UNTIMED_OPERATIONS
         and not instruction.is_atomic
+        and not instruction.op.startswith(_UNTIMED_PREFIXES)
         and "lds" not in instruction.op.split("_")
         and instruction.modifier("lds") is None
         and (unit is not Unit.SMEM or instruction.is_load)

@@ -110,13 +110,14 @@ class Bench:
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,
-               budget: int = 10_000_000) -> int:
+               budget: int = 10_000_000, private_bytes: int = 0) -> int:
         """Run a whole program; s80 is the workgroup id."""
         order = np.arange(groups, dtype=np.uint32)
         return core.launch(
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
-            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget)
+            lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
+            private_bytes=private_bytes)
 
 
     @staticmethod

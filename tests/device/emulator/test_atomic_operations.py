@@ -60,7 +60,7 @@ FLOATS: dict[str, tuple[Callable[[int, int], int], Any]] = {
 
 # gfx942 has no buffer_atomic_pk_add_bf16.
 @pytest.mark.parametrize(("name", "kind"), [
-    (name, kind) for name in FLOATS for kind in ("buffer", "global", "returning")
+    (name, kind) for name in FLOATS for kind in ("buffer", "global", "returning", "flat")
     if (name, kind) != ("pk_add_bf16", "buffer")])
 def test_float_atomics_add_lane_after_lane(bench: Bench, name: str, kind: str) -> None:
     """Lanes collide in eights: the result depends on their order, which is the documented one."""
@@ -76,6 +76,8 @@ def test_float_atomics_add_lane_after_lane(bench: Bench, name: str, kind: str) -
             "s_waitcnt vmcnt(0)"]
     body += {"buffer": [f"buffer_atomic_{name} v3, v4, s[4:7], 0 offen offset:8"],
              "global": [f"global_atomic_{name} v4, v3, s[0:1] offset:8"],
+             "flat": ["v_add_u32_e32 v6, s0, v4", "v_mov_b32_e32 v7, s1",
+                      f"flat_atomic_{name} v[6:7], v3 offset:8"],
              "returning": [f"global_atomic_{name} v5, v4, v3, s[0:1] offset:8 sc0"]}[kind]
     body += ["s_waitcnt vmcnt(0)", "s_mov_b64 exec, -1",
              "global_store_dword v2, v5, s[0:1] offset:512"]
@@ -105,7 +107,7 @@ def integer(name: str, bits: int) -> Callable[[int, int], int]:
 @pytest.mark.parametrize("name", ["add", "sub", "swap", "and", "or", "xor", "umin", "umax", "smin",
                                   "smax", "inc", "dec"])
 @pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("kind", ["buffer", "global"])
+@pytest.mark.parametrize("kind", ["buffer", "global", "flat", "lds", "scalar"])
 def test_integer_atomics(bench: Bench, name: str, bits: int, kind: str) -> None:
     rng = np.random.default_rng(2)
     dtype: Any = np.uint32 if bits == 32 else np.uint64
@@ -118,15 +120,108 @@ def test_integer_atomics(bench: Bench, name: str, bits: int, kind: str) -> None:
     body = [f"v_lshlrev_b32_e32 v2, {size.bit_length() - 1}, v0",
             f"global_load_{width} {value}, v2, s[0:1] offset:{8 * size}",
             f"v_and_b32_e32 v4, {7 * size}, v2", "s_waitcnt vmcnt(0)"]
-    body.append(f"buffer_atomic_{name}{suffix} {value}, v4, s[4:7], 0 offen sc0"
-                if kind == "buffer" else
-                f"global_atomic_{name}{suffix} {value}, v4, {value}, s[0:1] sc0")
-    body += ["s_waitcnt vmcnt(0)", f"global_store_{width} v2, {value}, s[0:1] offset:{72 * size}"]
+    if kind == "scalar":
+        scalar_atomics(bench, name, bits, data)
+        return
+    address = ["v_add_u32_e32 v8, s0, v4", "v_mov_b32_e32 v9, s1"]
+    if kind == "lds":  # through its flat aperture
+        address = [f"global_load_{width} {value.replace('6', '10').replace('7', '11')}, v4, s[0:1]",
+                   "s_waitcnt vmcnt(0)",
+                   f"ds_write_b{bits} v4, {value.replace('6', '10').replace('7', '11')}",
+                   "s_mov_b64 s[20:21], src_shared_base", "v_mov_b32_e32 v8, v4",
+                   "v_mov_b32_e32 v9, s21"]
+    body += [*address, {
+        "buffer": f"buffer_atomic_{name}{suffix} {value}, v4, s[4:7], 0 offen sc0",
+        "global": f"global_atomic_{name}{suffix} {value}, v4, {value}, s[0:1] sc0"}.get(
+            kind, f"flat_atomic_{name}{suffix} {value}, v[8:9], {value} sc0")]
+    body += ["s_waitcnt vmcnt(0) lgkmcnt(0)",
+             f"global_store_{width} v2, {value}, s[0:1] offset:{72 * size}"]
+    if kind == "lds":
+        body += [f"ds_read_b{bits} {value}, v4", "s_waitcnt lgkmcnt(0)",
+                 f"global_store_{width} v4, {value}, s[0:1]"]
     launch(bench, body, data)
     for lane in range(64):
         old = int(expected[lane % 8])
         expected[72 + lane] = old
         expected[lane % 8] = integer(name, bits)(old, int(expected[8 + lane]))
+    np.testing.assert_array_equal(data, expected)
+
+
+def scalar_atomics(bench: Bench, name: str, bits: int, data: Words) -> None:
+    """s_atomic and s_buffer_atomic, one after another on every boundary value."""
+    expected = data.copy()
+    size = bits // 8
+    width, pair = ("", "s20") if bits == 32 else ("x2", "s[20:21]")
+    suffix = "" if bits == 32 else "_x2"
+    body = []
+    for k in range(64):
+        where = f"s[0:1], {k % 8 * size:#x}" if k % 2 else f"s[4:7], {k % 8 * size:#x}"
+        prefix = "s_atomic" if k % 2 else "s_buffer_atomic"
+        body += [f"s_load_dword{width} {pair}, s[0:1], {(8 + k) * size:#x}", "s_waitcnt lgkmcnt(0)",
+                 f"{prefix}_{name}{suffix} {pair}, {where} glc", "s_waitcnt lgkmcnt(0)",
+                 f"s_store_dword{width} {pair}, s[0:1], {(72 + k) * size:#x}"]
+        old = int(expected[k % 8])
+        expected[72 + k] = old
+        expected[k % 8] = integer(name, bits)(old, int(expected[8 + k]))
+    launch(bench, body, data)
+    np.testing.assert_array_equal(data, expected)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("kind", ["buffer", "global", "flat", "scalar", "scalar_buffer"])
+def test_compare_and_swap(bench: Bench, bits: int, kind: str) -> None:
+    """The data is the new value and what it is compared with; half of it returns."""
+    dtype: Any = np.uint32 if bits == 32 else np.uint64
+    size, suffix = bits // 8, "" if bits == 32 else "_x2"
+    width, double = ("dword", "dwordx2") if bits == 32 else ("dwordx2", "dwordx4")
+    pair, single = ("v[6:7]", "v6") if bits == 32 else ("v[6:9]", "v[6:7]")
+    old = np.arange(64, dtype=dtype) + dtype(1 << bits - 3)
+    swap = np.stack([old * dtype(3), np.where(np.arange(64) % 3 == 0, old, old + dtype(1))], 1)
+    data = np.concatenate([old, swap.ravel(), np.zeros(64, dtype)])
+    if "scalar" in kind:
+        op, base = (("s_atomic", "s[0:1]") if kind == "scalar" else ("s_buffer_atomic", "s[4:7]"))
+        words = bits // 32
+        registers, first = f"s[20:{19 + 2 * words}]", "s20" if words == 1 else "s[20:21]"
+        body = []
+        for k in range(64):
+            body += [f"s_load_{double} {registers}, s[0:1], {(64 + 2 * k) * size:#x}",
+                     "s_waitcnt lgkmcnt(0)",
+                     f"{op}_cmpswap{suffix} {registers}, {base}, {k * size:#x} glc",
+                     "s_waitcnt lgkmcnt(0)",
+                     f"s_store_{width} {first}, s[0:1], {(192 + k) * size:#x}"]
+    else:
+        text = {"buffer": f"buffer_atomic_cmpswap{suffix} {pair}, v2, s[4:7], 0 offen sc0",
+                "global": f"global_atomic_cmpswap{suffix} {single}, v2, {pair}, s[0:1] sc0",
+                "flat": f"flat_atomic_cmpswap{suffix} {single}, v[4:5], {pair} sc0"}[kind]
+        body = [f"v_lshlrev_b32_e32 v2, {size.bit_length() - 1}, v0", "v_lshlrev_b32_e32 v3, 1, v2",
+                f"global_load_{double} {pair}, v3, s[0:1] offset:{64 * size}",
+                "v_add_u32_e32 v4, s0, v2", "v_mov_b32_e32 v5, s1", "s_waitcnt vmcnt(0)", text,
+                "s_waitcnt vmcnt(0) lgkmcnt(0)",
+                f"global_store_{width} v2, {single}, s[0:1] offset:{192 * size}"]
+    launch(bench, body, data)
+    np.testing.assert_array_equal(data[192:], old)
+    np.testing.assert_array_equal(data[:64], np.where(np.arange(64) % 3 == 0, swap[:, 0], old))
+
+
+@pytest.mark.parametrize("name", ["add_f64", "min_f64", "max_f64"])
+@pytest.mark.parametrize("kind", ["buffer", "global", "flat"])
+def test_f64_atomics(bench: Bench, name: str, kind: str) -> None:
+    rng = np.random.default_rng(6)
+    data = rng.normal(0, 1, 136) * np.exp2(rng.integers(-30, 30, 136))
+    data[3] = -5e-324
+    expected = data.copy()
+    text = {"buffer": f"buffer_atomic_{name} v[6:7], v4, s[4:7], 0 offen sc0",
+            "global": f"global_atomic_{name} v[6:7], v4, v[6:7], s[0:1] sc0",
+            "flat": f"flat_atomic_{name} v[6:7], v[8:9], v[6:7] sc0"}[kind]
+    launch(bench, ["v_lshlrev_b32_e32 v2, 3, v0", "v_and_b32_e32 v4, 56, v2",
+                   "v_add_u32_e32 v8, s0, v4", "v_mov_b32_e32 v9, s1",
+                   "global_load_dwordx2 v[6:7], v2, s[0:1] offset:64", "s_waitcnt vmcnt(0)", text,
+                   "s_waitcnt vmcnt(0) lgkmcnt(0)",
+                   "global_store_dwordx2 v2, v[6:7], s[0:1] offset:576"], data)
+    for lane in range(64):
+        expected[72 + lane] = expected[lane % 8]
+        operation: Any = {"add": np.add, "min": np.minimum, "max": np.maximum}[name[:3]]
+        expected[lane % 8] = operation(expected[lane % 8], expected[8 + lane])
     np.testing.assert_array_equal(data, expected)
 
 

@@ -135,7 +135,7 @@ def test_launch_values(tmp_path: Path, timing: TimingModel) -> None:
 def test_order_decides_who_writes_last(tmp_path: Path, timing: TimingModel) -> None:
     kernel = emulator(timing).load(build(tmp_path, STORE_ID.replace("s_lshl_b32 s7, s2, 8",
                                                                     "s_mov_b32 s7, 0")), "k")
-    last = {order: stored(kernel, dispatch(8), LaunchState(1, order))[0]
+    last = {order: stored(kernel, dispatch(8), LaunchState(1, order, resident=1))[0]
             for order in WorkgroupOrder}
     assert last[WorkgroupOrder.ASCENDING] == 1007
     assert last[WorkgroupOrder.DESCENDING] == 1000
@@ -152,16 +152,17 @@ def test_workgroup_ids_take_the_next_sgprs(tmp_path: Path, timing: TimingModel) 
         "s[4:5]", "s[8:9]")
     code_object = build(tmp_path, body, system_sgpr_workgroup_id_y=1, system_sgpr_workgroup_id_z=1)
     kernel = emulator(timing).load(code_object, "k")
-    assert stored(kernel, dispatch(2, grid=(2, 3, 2))) == [3, 3]
+    # Workgroups of equal x store to the same place; the last one's ids remain.
+    assert stored(kernel, dispatch(2, grid=(2, 3, 2)), LaunchState(resident=1)) == [3, 3]
 
 
 @pytest.mark.parametrize(("fields", "what"), [
     ({"ieee_mode": 1}, "IEEE"), ({"float_round_mode_32": 1}, "rounds to nearest"),
     ({"float_denorm_mode_16_64": 0}, "f16 and f64"), ({"fp16_overflow": 1}, "fp16_overflow"),
-    ({"user_sgpr_dispatch_ptr": 1, "user_sgpr_count": 4}, "dispatch_ptr"),
     ({"user_sgpr_queue_ptr": 1, "user_sgpr_count": 4}, "queue_ptr"),
     ({"user_sgpr_dispatch_id": 1, "user_sgpr_count": 4}, "dispatch_id"),
-    ({"private_segment_fixed_size": 64}, "private segment"),
+    ({"private_segment_fixed_size": 131076}, "131076 bytes of scratch"),
+    ({"uses_dynamic_stack": 1}, "uses_dynamic_stack"),
     ({"system_sgpr_workgroup_info": 1}, "workgroup_info"),
     ({"user_sgpr_kernarg_preload_length": 2, "user_sgpr_count": 4}, "preload")])
 def test_descriptors_that_are_refused(tmp_path: Path, timing: TimingModel, fields: dict[str, Any],

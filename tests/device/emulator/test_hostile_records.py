@@ -94,6 +94,8 @@ def test_every_operation_runs_somewhere_at_the_edge_of_its_registers() -> None:
                 row["src1"] = 4
             if core.OPERATIONS[op][1] == "matrix":
                 row["src2"] = int(rng.choice([264, 512, core.CONSTANT]))
+            if core.OPERATIONS[op][1] == "lds":
+                row["src1"], row["src2"] = (int(rng.choice([256, 278, 512, 529])) for _ in "12")
             if not accepted(row):
                 continue
             reached.add(op)

@@ -16,7 +16,8 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.source import InstalledFile
 from asmevo.codeobject.target import Target
 from asmevo.device.device import UnsupportedError
-from asmevo.device.emulator.lower import OPERATIONS, lower
+from asmevo.device.emulator.lower import lower
+from asmevo.device.emulator.record import OPERATIONS
 from asmevo.isa import opcodes
 from asmevo.isa.parse import UnknownInstructionError, parse
 from asmevo.isa.program import Program
@@ -70,6 +71,28 @@ FORMS = [
     "s_store_dword s4, s[6:7], s8 glc", "s_atomic_inc s4, s[6:7], s8", "s_setvskip s4, 3",
     "s_atomic_inc s4, s[6:7], 0x10 glc", "s_cmpk_eq_u32 s4, 0xffff",
     "v_accvgpr_read_b32 v2, a5", "global_load_dwordx4 a[4:7], v2, s[6:7]",
+    "flat_load_dwordx3 v[4:6], v[2:3] offset:4095", "flat_store_byte_d16_hi v[2:3], v4",
+    "flat_atomic_cmpswap_x2 v[4:5], v[2:3], v[6:9] sc0", "flat_atomic_add_f64 v[2:3], v[4:5]",
+    "global_atomic_cmpswap v4, v2, v[6:7], s[4:5] sc0", "buffer_atomic_cmpswap_x2 v[4:7], off, "
+    "s[8:11], 0 sc0", "global_load_lds_dword v[2:3], off offset:-16",
+    "global_load_lds_ushort v2, s[6:7]", "scratch_load_ubyte v1, off, off offset:12",
+    "scratch_load_dwordx4 v[4:7], v2, off offset:-8", "scratch_store_short off, v4, s33 offset:6",
+    "scratch_store_dwordx2 v1, v[4:5], s3", "buffer_load_sbyte_d16_hi v4, off, s[8:11], 0",
+    "buffer_store_short_d16_hi v4, v1, s[8:11], s3 offen", "buffer_wbl2 sc0 sc1", "buffer_inv sc1",
+    "buffer_load_ushort v1, s[4:7], 0 offen lds", "s_buffer_load_dwordx8 s[8:15], s[4:7], 0x40",
+    "s_buffer_store_dwordx2 s[8:9], s[4:7], 0x8", "s_scratch_load_dwordx2 s[8:9], s[4:5], s6",
+    "s_atomic_cmpswap_x2 s[8:11], s[4:5], 0x8 glc", "s_buffer_atomic_umax s8, s[4:7], s9",
+    "s_memtime s[4:5]", "s_memrealtime s[4:5]", "s_dcache_inv", "s_dcache_wb",
+    "ds_read_u8_d16_hi v1, v2 offset:3", "ds_write_b96 v1, v[4:6] offset:8", "ds_nop",
+    "ds_write_b8_d16_hi v1, v2", "ds_add_rtn_f64 v[2:3], v1, v[4:5]", "ds_append v1 offset:16",
+    "ds_cmpst_rtn_b64 v[2:3], v1, v[4:5], v[6:7]", "ds_pk_add_bf16 v1, v2 offset:4",
+    "ds_wrxchg2st64_rtn_b64 v[2:5], v1, v[6:7], v[8:9] offset0:1 offset1:2",
+    "ds_condxchg32_rtn_b64 v[2:3], v1, v[4:5]", "ds_read_addtid_b32 v1 offset:4",
+    "ds_write_addtid_b32 v1 offset:8", "ds_mskor_rtn_b32 v1, v2, v3, v4",
+    "s_mov_b64 s[4:5], src_shared_base", "s_mov_b64 s[4:5], src_private_base",
+    *(f"ds_swizzle_b32 v1, v2 offset:{pattern}" for pattern in (
+        "swizzle(QUAD_PERM,3,1,0,2)", 'swizzle(BITMASK_PERM,"01pip")', "swizzle(BROADCAST,8,5)",
+        "swizzle(SWAP,4)", "swizzle(REVERSE,16)", "0xc0a0", "0xe00f", "0xe01f")),
 ]
 
 
@@ -113,7 +136,9 @@ def test_every_operation_is_an_instruction_of_the_isa() -> None:
     ("v_lshlrev_b64 v[2:3], 1, 2.0", "64-bit operands"),
     ("v_cvt_f32_f16_e32 v1, 1.0", "f16 constants"),
     ("ds_read_b32 v1, v2 gds", "'gds'"),
-    ("flat_load_dword v1, v[2:3]", "flat_load_dword")])
+    ("buffer_load_format_x v1, off, s[4:7], 0", "buffer_load_format_x"),
+    ("tbuffer_load_format_x v1, off, s[4:7], 0 format:1", "tbuffer_load_format_x"),
+    ("ds_gws_barrier v1", "ds_gws_barrier")])
 def test_what_is_not_modelled_is_refused_by_name(text: str, what: str) -> None:
     with pytest.raises(UnsupportedError, match="at offset 0x8: ") as caught:
         lower(Program.from_disassembly([(0, 8, "s_nop 0"), (8, 8, text)], {}))

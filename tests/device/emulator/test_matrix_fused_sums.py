@@ -81,8 +81,8 @@ def step(a: list[float], b: list[float], c: float, kinds: tuple[Format, Format])
                   for x, y in terms)
         exact = [Fraction(x) * Fraction(y) for x, y in terms]
         # Towards zero, unlike every alignment that follows.
-        total = sum(int(math.copysign(1, p)) * aligned(abs(p), top, 24) for p in exact)
-        parts.append(Fraction(total) * Fraction(2) ** (top - 24))
+        steps = sum(int(math.copysign(1, p)) * aligned(abs(p), top, 24) for p in exact)
+        parts.append(steps * Fraction(2) ** (top - 24))
         tops.append(top)
     top, total = tops[0], parts[0]
     if len(parts) == 2:

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pytest
 
 from asmevo.device.device import UnsupportedError
-from asmevo.device.emulator.lower import OPERATIONS, lower
+from asmevo.device.emulator.lower import lower
+from asmevo.device.emulator.record import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.device.emulator.conftest import Bench

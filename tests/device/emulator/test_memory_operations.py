@@ -97,12 +97,28 @@ def test_buffer_bounds_are_checked_per_dword(bench: Bench, exec_mask: int) -> No
                                                        np.arange(256) % 4 + 1, 0))
 
 
-def test_soffset_counts_against_the_records(bench: Bench) -> None:
+def test_soffset_does_not_count_against_the_records(bench: Bench) -> None:
+    """Only the offsets of VGPR and instruction are checked (CDNA3 ISA, "Range Checking")."""
     data = np.arange(1, 257, dtype=np.uint32)
     body = ["v_lshlrev_b32_e32 v2, 2, v0", "buffer_load_dword v8, v2, s[4:7], s9 offen offset:4",
             "s_waitcnt vmcnt(0)", "global_store_dword v2, v8, s[0:1] offset:512"]
     launch(bench, body, data, {**dict(zip(range(4, 8), resource(BASE, 128), strict=True)), 9: 96})
-    np.testing.assert_array_equal(data[128:192], np.where(LANES < 7, LANES + 26, 0))
+    np.testing.assert_array_equal(data[128:192], np.where(LANES < 31, LANES + 26, 0))
+
+
+@pytest.mark.parametrize("exec_mask", [(1 << 64) - 1, (1 << 64) - 2])
+def test_a_negative_offset_is_out_of_range(bench: Bench, exec_mask: int) -> None:
+    """The sum with the instruction's offset does not wrap (LLVM, splitBufferOffsets)."""
+    data = np.arange(1, 257, dtype=np.uint32)
+    body = ["v_lshlrev_b32_e32 v3, 2, v0", "v_subrev_u32_e32 v2, 16, v3",
+            "s_mov_b64 exec, s[10:11]", "buffer_load_dword v8, v2, s[4:7], 0 offen offset:32",
+            "s_waitcnt vmcnt(0)", "global_store_dword v3, v8, s[0:1] offset:512"]
+    launch(bench, body, data, {**dict(zip(range(4, 8), resource(BASE, 4096), strict=True)),
+                               10: exec_mask & 0xFFFFFFFF, 11: exec_mask >> 32})
+    expected = np.where(LANES < 4, 0, LANES + 5)
+    if not exec_mask & 1:
+        expected[0] = 129
+    np.testing.assert_array_equal(data[128:192], expected)
 
 
 def test_indexed_buffer_counts_records_of_the_stride(bench: Bench) -> None:
@@ -118,7 +134,7 @@ def test_indexed_buffer_counts_records_of_the_stride(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(("words", "what"), [
-    (resource(BASE, 64, 1 << 15), "swizzled"),
+    (resource(BASE, 64, 1 << 15), "not documented"),
     (resource(BASE, 64, word3=1 << 30), "word 3")])
 def test_resources_that_are_not_modelled_fault(bench: Bench, words: list[int], what: str) -> None:
     data = np.zeros(64, np.uint32)

@@ -94,3 +94,38 @@ def test_store_data_is_taken_at_issue(bench: Bench) -> None:
                      "global_load_dword v20, v1, s[72:73]", "s_waitcnt vmcnt(0)"],
                     vector={2: A}, vector_out=[20])
     assert out.vector[20].tolist() == FRESH
+
+
+@pytest.mark.parametrize("space", ["global", "lds"])
+@pytest.mark.parametrize(("between", "arrived"), [
+    ([], False), (["s_waitcnt vmcnt(0)"], False), (["s_waitcnt lgkmcnt(0)"], False),
+    (["s_waitcnt vmcnt(0) lgkmcnt(0)"], True),
+    (["s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"], True),
+    (["s_waitcnt lgkmcnt(0)", "s_waitcnt vmcnt(0)"], True),
+    # Flat accesses return out of order, whatever follows them.
+    (["global_load_dword v21, v1, s[70:71]", "ds_read_b32 v22, v40",
+      "s_waitcnt vmcnt(1) lgkmcnt(1)"], False),
+    (["flat_load_dword v21, v[42:43]", "s_waitcnt vmcnt(1) lgkmcnt(1)"], False),
+    (["flat_store_dword v[42:43], v2", "s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(1)"], False),
+])
+def test_flat_load_waits_for_both_counters(
+        bench: Bench, between: list[str], arrived: bool, space: str) -> None:
+    # v[42:43] is the lane's word of LDS, which holds A, or of the input.
+    base = ["s_mov_b64 s[20:21], src_shared_base"] if space == "lds" else [
+        "s_mov_b64 s[20:21], s[70:71]"]
+    setup = ["v_lshlrev_b32_e32 v40, 2, v0", "ds_write_b32 v40, v2", *base,
+             "v_mov_b32_e32 v43, s21", "v_add_u32_e32 v42, s20, v40", "s_waitcnt lgkmcnt(0)"]
+    if space == "global" and "flat_store" in str(between):
+        between = [text.replace("flat_store_dword v[42:43], v2", "flat_load_dword v23, v[42:43]")
+                   for text in between]
+    body = [*setup, "flat_load_dword v20, v[42:43]", *between]
+    assert value(bench, body) == (FRESH if arrived else [STALE])
+
+
+def test_a_load_behind_a_flat_access_is_in_order_with_loads(bench: Bench) -> None:
+    """Of a flat access and two loads vmcnt(1) guarantees the first load."""
+    flat = ["v_mov_b32_e32 v43, s71", "v_add_u32_e32 v42, s70, v1", "flat_load_dword v23, v[42:43]"]
+    more = "global_load_dword v21, v1, s[70:71]"
+    assert value(bench, [*flat, LOAD, more, "s_waitcnt vmcnt(1)"]) == FRESH
+    assert value(bench, [*flat, LOAD, more, "s_waitcnt vmcnt(2)"]) == [STALE]
+    assert value(bench, [*flat, LOAD, *[more] * 61]) == [STALE]

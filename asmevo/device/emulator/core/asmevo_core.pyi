@@ -15,6 +15,9 @@ RECORD_SIZE: Final[int]
 # Register numbers of a record that stand for its literal and for no operand.
 CONSTANT: Final[int]
 ABSENT: Final[int]
+# Flat addresses of offset 0 in LDS and in a work-item's private segment.
+SHARED_APERTURE: Final[int]
+PRIVATE_APERTURE: Final[int]
 # Names and bit values.
 FLAGS: Final[tuple[tuple[str, int], ...]]
 TRAITS: Final[tuple[tuple[str, int], ...]]
@@ -28,7 +31,8 @@ class InvalidRecordError(ValueError):
 class Program:
     """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
 
-    ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
+    ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
+    every host of the build has; results do not depend on it.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
@@ -40,12 +44,14 @@ class Program:
 class Memory:
     """Device memory over NumPy arrays, without copies.
 
-    A region is its name, device address, bytes, and whether a kernel may write it. Raises
-    ValueError when regions overlap or wrap around the address space.
+    A region is its name, device address, bytes, and whether a kernel may write it. ``initial`` may
+    hold for each region other bytes equal to its own, which spares a launch that has to start over
+    a copy of them. Raises ValueError when regions overlap or wrap around the address space.
     """
 
     def __init__(
-        self, regions: Sequence[tuple[str, int, npt.NDArray[np.uint8], bool]]) -> None: ...
+        self, regions: Sequence[tuple[str, int, npt.NDArray[np.uint8], bool]],
+        initial: Sequence[npt.NDArray[np.uint8] | None] = ...) -> None: ...
 
 class Trace:
     """What the waves of a launch did, for the cycle model."""
@@ -66,10 +72,15 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            grid: tuple[int, int, int], workgroup: tuple[int, int, int],
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
-           trace: Trace | None = None) -> int:
+           resident: int = 1, threads: int = 1, seconds: float = 0.0,
+           trace: Trace | None = None, private_bytes: int = 0, entry: int = 0) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
-    Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.
+    Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
+    host threads; the result does not depend on the number of threads. ``seconds`` of host time end
+    the launch, 0 never does. A work-item has ``private_bytes`` of scratch; ``entry`` is the index
+    of the first instruction. Raises `FaultError`, ValueError for an impossible launch, and what a
+    signal handler raises.
     """
 
 class IssueClass(Enum):

@@ -7,12 +7,15 @@ namespace {
 
 template <auto Taken>
 void branch(Wave& w, const Step& s) {
-  if (Taken(w)) w.pc = static_cast<std::size_t>(s.target);
+  if (Taken(w)) w.jump(static_cast<std::size_t>(s.target));
 }
 
 void nothing(Wave&, const Step&) {}
 
-void end_program(Wave& w, const Step&) { w.stop = Stop::kEnd; }
+void end_program(Wave& w, const Step&) {
+  w.stop = Stop::kEnd;
+  w.straight_from = 0;  // the next wave in its place starts there
+}
 void barrier(Wave& w, const Step&) { w.stop = Stop::kBarrier; }
 
 // imm0 = vmcnt, imm1 = lgkmcnt; -1 leaves a counter alone. Nothing here raises expcnt.

@@ -8,7 +8,7 @@
 
 namespace asmevo {
 
-enum class FaultKind { kMemory, kBudget, kIllegal };
+enum class FaultKind { kMemory, kBudget, kIllegal, kTimeout };
 
 struct Fault : std::exception {
   Fault(FaultKind k, std::string m, int l = -1, std::uint64_t a = 0)

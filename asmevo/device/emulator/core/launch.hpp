@@ -1,4 +1,13 @@
-// One launch: workgroups in a given order, their waves round-robin between barriers.
+// One launch: which workgroups run, in which order, on how many host threads.
+//
+// The definition of a launch's result. First every workgroup runs as if it were alone, one after
+// another in launch order, atomics without return included. When two of them turn out to depend on
+// one another (`Conflict`), or one runs for suspiciously long and may be waiting for another, memory
+// is put back and the launch runs again with as many workgroups resident as the device holds, which
+// take turns as the waves of a workgroup do: what hardware does, and what kernels need that zero
+// a part of their output each before all of them add to it, or that wait for one another. Whether
+// there is a conflict does not depend on a schedule, so neither does the result on the number of
+// host threads: independent workgroups run on all of them, dependent ones on one.
 #pragma once
 
 #include <array>
@@ -18,13 +27,18 @@ struct Launch {
   std::array<int, 3> group_id_sgprs;  // register that holds the workgroup id x, y, z, or -1
   u32 work_item_dimensions;       // how many of x, y, z are in v0 (1 to 3)
   u32 lds_bytes;
+  u32 private_bytes;              // scratch of a work-item
+  u32 entry;                      // index of the first instruction
   u64 poison;                     // seed of every undefined register and LDS word
   u64 instruction_budget;
+  u32 resident = 1;               // workgroups that run at the same time when they depend on each other
+  u32 threads = 1;                // host threads for workgroups that do not
+  double seconds = 0;             // host time after which the launch is given up; 0 for never
 };
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.
-// `poll` is called every few million instructions and may throw. Workgroups are traced when `trace`
-// is given. Throws `Fault`.
+// `poll` is called on the calling thread every million instructions or so and may throw. When
+// `trace` is given, workgroups are traced and run one after another. Throws `Fault`.
 u64 run(const Program& program, Memory& memory, const Launch& launch,
         std::span<const u32> order, Trace* trace, const std::function<void()>& poll);
 

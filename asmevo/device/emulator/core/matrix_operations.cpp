@@ -44,8 +44,8 @@ constexpr Operation kDouble[] = {
     {"v_mfma_f64_4x4x4_4b_f64", Shape::kMatrix, 2, {2, 2, 2}, kMods, nullptr},
 };
 
-constexpr u16 dense_traits(bool blocks, bool f32) {
-  return static_cast<u16>((blocks ? kBroadcastsA : 0) | (blocks || f32 ? kPermutesB : 0));
+constexpr u32 dense_traits(bool blocks, bool f32) {
+  return (blocks ? kBroadcastsA : kNoTraits) | (blocks || f32 ? kPermutesB : kNoTraits);
 }
 
 template <std::size_t N>

@@ -36,6 +36,15 @@ Memory::Memory(std::vector<MappedRegion> regions) : regions_(std::move(regions))
                                   "' overlap");
     }
   }
+  std::uint64_t dwords = 0;
+  for (MappedRegion& r : regions_) {
+    if (!r.writable) continue;
+    r.first_dword = dwords;
+    // Whole lines, aligned as the region is in a line of device memory: kernels cut their work at
+    // such boundaries.
+    dwords += (r.size / AccessMap::kLineBytes + 2) * (AccessMap::kLineBytes / 4);
+  }
+  lines_ = dwords / (AccessMap::kLineBytes / 4);
 }
 
 const MappedRegion* Memory::search(std::uint64_t address, std::uint64_t size) noexcept {
@@ -47,6 +56,45 @@ const MappedRegion* Memory::search(std::uint64_t address, std::uint64_t size) no
   if (!holds(candidate, address, size)) return nullptr;
   last_ = &candidate;
   return last_;
+}
+
+bool Memory::mark(const MappedRegion& region, std::uint64_t offset, std::uint64_t size,
+                  AccessKind kind) {
+  const std::uint64_t skew = region.base % AccessMap::kLineBytes;
+  const std::uint64_t first = (skew + offset) / 4, last = (skew + offset + size - 1) / 4;
+  return tracker_->mark(region.first_dword + first, last - first + 1, kind);
+}
+
+void Memory::mark_lanes(std::uint64_t address, const std::uint32_t* offsets, std::size_t lanes,
+                        std::uint64_t size, bool write) {
+  const MappedRegion* region = find(address + offsets[0], size);
+  if (region == nullptr || !region->writable) return;
+  const AccessKind kind = write ? AccessKind::kWrite : AccessKind::kRead;
+  const std::uint64_t base = address - region->base + region->base % AccessMap::kLineBytes;
+  for (std::size_t i = 0; i < lanes;) {
+    // Lanes side by side make one range.
+    std::size_t end = i + 1;
+    while (end < lanes && offsets[end] - offsets[end - 1] == size) ++end;
+    const std::uint64_t first = (base + offsets[i]) / 4;
+    const std::uint64_t last = (base + offsets[end - 1] + size - 1) / 4;
+    tracker_->note(region->first_dword + first, last - first + 1, kind);
+    i = end;
+  }
+  tracker_->settle();
+}
+
+void Memory::update(std::uint64_t address, std::uint64_t size, int lane,
+                    void (*apply)(std::uint8_t*, std::uint64_t), std::uint64_t operand) {
+  const MappedRegion* region = find(address, size);
+  if (region == nullptr || !region->writable) fail(address, size, true, lane);
+  const std::uint64_t offset = address - region->base;
+  std::uint8_t* bytes = region->bytes + offset;
+  if (tracker_ != nullptr && mark(*region, offset, size, AccessKind::kUpdate) &&
+      tracker_->defers()) {
+    tracker_->updates.push_back({apply, bytes, operand});
+  } else {
+    apply(bytes, operand);
+  }
 }
 
 void Memory::fail(std::uint64_t address, std::uint64_t size, bool write, int lane) const {

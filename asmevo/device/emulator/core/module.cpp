@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -10,6 +11,7 @@
 #include <cpuid.h>
 #endif
 
+#include "address_space.hpp"
 #include "launch.hpp"
 
 namespace nb = nanobind;
@@ -49,6 +51,9 @@ const char* shape_name(Shape shape) {
     case Shape::kBuffer: return "buffer";
     case Shape::kGlobal: return "global";
     case Shape::kLds: return "lds";
+    case Shape::kFlat: return "flat";
+    case Shape::kScratch: return "scratch";
+    case Shape::kCache: return "cache";
   }
   return "";
 }
@@ -58,6 +63,7 @@ const char* fault_kind(FaultKind kind) {
     case FaultKind::kMemory: return "memory";
     case FaultKind::kBudget: return "budget";
     case FaultKind::kIllegal: return "illegal";
+    case FaultKind::kTimeout: return "timeout";
   }
   return "";
 }
@@ -82,15 +88,31 @@ nb::list record_fields() {
 
 // Holds the arrays that back the regions for as long as the memory lives.
 struct BoundMemory {
-  std::vector<Bytes> arrays;
+  std::vector<ConstBytes> arrays;
   Memory memory;
 
-  static BoundMemory make(const std::vector<std::tuple<std::string, u64, Bytes, bool>>& regions) {
-    std::vector<Bytes> arrays;
+  using Regions = std::vector<std::tuple<std::string, u64, nb::object, bool>>;
+  static BoundMemory make(const Regions& regions, const std::vector<std::optional<ConstBytes>>& initial) {
+    if (!initial.empty() && initial.size() != regions.size()) {
+      throw std::invalid_argument("initial bytes are given for each region or for none");
+    }
+    std::vector<ConstBytes> arrays;
     std::vector<MappedRegion> mapped;
-    for (const auto& [name, base, bytes, writable] : regions) {
-      arrays.push_back(bytes);
-      mapped.push_back({name, base, bytes.size(), bytes.data(), writable});
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+      const auto& [name, base, object, writable] = regions[i];
+      // Only what a kernel may write has to be a writable array.
+      if (writable) nb::cast<Bytes>(object);
+      arrays.push_back(nb::cast<ConstBytes>(object));
+      MappedRegion region{name, base, arrays.back().size(), const_cast<u8*>(arrays.back().data()),
+                          writable};
+      if (!initial.empty() && initial[i]) {
+        if (initial[i]->size() != region.size) {
+          throw std::invalid_argument("the initial bytes of region '" + name + "' are of another size");
+        }
+        arrays.push_back(*initial[i]);
+        region.initial = initial[i]->data();
+      }
+      mapped.push_back(std::move(region));
     }
     return {std::move(arrays), Memory(std::move(mapped))};
   }
@@ -112,9 +134,11 @@ FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
-           u64 instruction_budget, Trace* trace) {
+           u64 instruction_budget, u32 resident, u32 threads, double seconds, Trace* trace,
+           u32 private_bytes, u32 entry) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, poison, instruction_budget};
+                          lds_bytes, private_bytes, entry, poison, instruction_budget, resident,
+                          threads, seconds};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -169,6 +193,8 @@ NB_MODULE(asmevo_core, m) {
   m.attr("RECORD_SIZE") = sizeof(Record);
   m.attr("CONSTANT") = kConstant;
   m.attr("ABSENT") = kAbsent;
+  m.attr("SHARED_APERTURE") = kSharedAperture;
+  m.attr("PRIVATE_APERTURE") = kPrivateAperture;
   m.attr("FLAGS") = nb::make_tuple(
       nb::make_tuple("clamp", int{kFlagClamp}), nb::make_tuple("dpp", int{kFlagDpp}),
       nb::make_tuple("bound_ctrl", int{kFlagBoundCtrl}), nb::make_tuple("offen", int{kFlagOffen}),
@@ -181,7 +207,8 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("store", int{kStore}), nb::make_tuple("simm16", int{kSimm16}),
       nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
       nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("broadcasts_a", int{kBroadcastsA}),
-      nb::make_tuple("permutes_b", int{kPermutesB}));
+      nb::make_tuple("permutes_b", int{kPermutesB}),
+      nb::make_tuple("returns_half", int{kReturnsHalf}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
@@ -221,11 +248,11 @@ NB_MODULE(asmevo_core, m) {
 
   nb::class_<BoundMemory>(m, "Memory")
       .def("__init__",
-           [](BoundMemory* self,
-              const std::vector<std::tuple<std::string, u64, Bytes, bool>>& regions) {
-             new (self) BoundMemory(BoundMemory::make(regions));
+           [](BoundMemory* self, const BoundMemory::Regions& regions,
+              const std::vector<std::optional<ConstBytes>>& initial) {
+             new (self) BoundMemory(BoundMemory::make(regions, initial));
            },
-           nb::arg("regions"));
+           nb::arg("regions"), nb::arg("initial") = std::vector<std::optional<ConstBytes>>{});
 
   nb::class_<Trace>(m, "Trace")
       .def(nb::init<>())
@@ -238,7 +265,9 @@ NB_MODULE(asmevo_core, m) {
   m.def("launch", &launch, nb::arg("program"), nb::arg("memory"), nb::arg("order"), nb::kw_only(),
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
-        nb::arg("instruction_budget"), nb::arg("trace").none() = nullptr);
+        nb::arg("instruction_budget"), nb::arg("resident") = 1, nb::arg("threads") = 1,
+        nb::arg("seconds") = 0.0, nb::arg("trace").none() = nullptr,
+        nb::arg("private_bytes") = 0, nb::arg("entry") = 0);
   bind_timing(m);
 }
 

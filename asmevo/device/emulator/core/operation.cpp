@@ -9,7 +9,9 @@ std::span<const Operation> operations() {
     std::vector<Operation> all;
     for (auto part : {scalar_operations(), control_operations(), integer_operations(),
                       float_operations(), compare_operations(), matrix_operations(),
-                      memory_operations()}) {
+                      scalar_memory_operations(), buffer_operations(), flat_operations(),
+                      atomic_operations(), lds_operations(), lds_permute_operations(),
+                      lds_atomic_operations()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -23,9 +23,12 @@ enum class Shape : u8 {
   kBuffer,      // dst = data, src0 = address, src1 = resource, src2 = soffset, imm0 = offset
   kGlobal,      // dst = data, src0 = address, src1 = base pair or absent, imm0 = offset
   kLds,         // dst = data read; src0 = address, src1, src2 = data written; imm0, imm1 = offsets
+  kFlat,        // dst = data, src0 = address pair, imm0 = offset
+  kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
+  kCache,       // nothing
 };
 
-enum Trait : u16 {
+enum Trait : u32 {
   kNoTraits = 0,
   kMods = 1 << 0,        // sources take neg and abs
   kClamp = 1 << 10,      // the result takes clamp
@@ -44,6 +47,7 @@ enum Trait : u16 {
   kReadsDst = 1 << 9,    // SOPK: src0 is the destination; a sparse matrix operation adds to dst
   kBroadcastsA = 1 << 14,  // matrix operation of several blocks: takes CBSZ and ABID
   kPermutesB = 1 << 15,  // matrix operation that takes BLGP
+  kReturnsHalf = 1 << 16,  // an atomic's old value has half the words of its data
 };
 
 struct Operation {
@@ -51,7 +55,7 @@ struct Operation {
   Shape shape;
   u8 dst_words;
   u8 src_words[3];
-  u16 traits;
+  u32 traits;
   Handler handler;
   Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
   Handler fused = nullptr;  // matrix sums as CDNA3 takes them, where they differ
@@ -64,7 +68,13 @@ std::span<const Operation> integer_operations();
 std::span<const Operation> float_operations();
 std::span<const Operation> compare_operations();
 std::span<const Operation> matrix_operations();
-std::span<const Operation> memory_operations();
+std::span<const Operation> scalar_memory_operations();
+std::span<const Operation> buffer_operations();
+std::span<const Operation> flat_operations();
+std::span<const Operation> atomic_operations();
+std::span<const Operation> lds_operations();
+std::span<const Operation> lds_permute_operations();
+std::span<const Operation> lds_atomic_operations();
 
 // All tables one after another; an operation's id is its index.
 std::span<const Operation> operations();

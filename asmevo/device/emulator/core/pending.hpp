@@ -1,5 +1,6 @@
 // Outstanding memory operations of one wave: results read at issue, written to registers only when
-// a wait guarantees them, which is the latest moment the ISA allows.
+// a wait guarantees them, which is the latest moment the ISA allows, or when they are overdue
+// (Wave::land_overdue).
 #pragma once
 
 #include <array>
@@ -13,13 +14,16 @@ namespace asmevo {
 inline constexpr std::size_t kMaxWords = 16;  // s_load_dwordx16
 
 struct Pending {
-  // kLds: data[i] goes to the LDS address data[kLanes] + 4 i.
-  enum class Kind : std::uint8_t { kStore, kVector, kScalar, kLds };
+  // kLds: data[i] goes to the LDS address data[kLanes] + 4 i. kFlat: one of the two entries of a flat
+  // access, one in each queue with the same `flat` number; the later to arrive delivers.
+  enum class Kind : std::uint8_t { kStore, kVector, kScalar, kLds, kFlat };
   Kind kind;
   std::uint8_t words;
   std::uint8_t weight;  // by how much it raised the counter
   std::uint16_t dst;    // vector row or scalar register
+  std::uint32_t flat;
   std::uint64_t lanes;
+  std::size_t pc;  // behind the instruction that issued it
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };
 

@@ -254,6 +254,8 @@ Step Program::resolve(const Record& r) {
     address_words = static_cast<u8>(((r.flags & kFlagOffen) ? 1 : 0) + ((r.flags & kFlagIdxen) ? 1 : 0));
   } else if (op.shape == Shape::kGlobal) {
     address_words = r.src1 == kAbsent ? 2 : 1;
+  } else if (op.shape == Shape::kScratch) {
+    address_words = r.src0 == kAbsent ? 0 : 1;
   }
   for (std::size_t k = 0; k < 3; ++k) {
     const u8 words = k == 0 ? address_words : op.src_words[k];
@@ -337,6 +339,7 @@ Step Program::resolve(const Record& r) {
     case Shape::kBuffer:
       if (r.flags & kFlagLds) {
         require(op.dst_words == 1 && !(op.traits & kStore), "this access has no LDS form");
+        require(r.imm0 <= 0xffff, "offset out of range");
       } else {
         s.dst = vector(r.dst, op.dst_words);
       }
@@ -346,13 +349,22 @@ Step Program::resolve(const Record& r) {
       require(r.imm0 >= 0, "negative offset");
       break;
     case Shape::kGlobal:
-      s.dst = vector(r.dst, op.dst_words);
+    case Shape::kFlat:
+      if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
       require(is_vector(0) && !is_agpr(0), "the address must be VGPRs");
       require(kind(1) == Operand::Kind::kAbsent || kind(1) == Operand::Kind::kScalar,
               "the base must be a scalar register pair");
       break;
+    case Shape::kScratch:
+      if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
+      require(address_words == 0 || (is_vector(0) && !is_agpr(0)), "the offset must be a VGPR");
+      require(kind(1) == Operand::Kind::kAbsent || kind(1) == Operand::Kind::kScalar,
+              "the second offset must be a scalar register");
+      break;
+    case Shape::kCache:
+      break;
     case Shape::kLds:
-      require(is_vector(0) && !is_agpr(0), "the address must be a VGPR");
+      require(op.src_words[0] == 0 || (is_vector(0) && !is_agpr(0)), "the address must be a VGPR");
       if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
       for (std::size_t k = 1; k < 3; ++k) {
         require(op.src_words[k] == 0 || is_vector(k), "the data must be vector registers");
@@ -362,10 +374,12 @@ Step Program::resolve(const Record& r) {
   }
 
   s.skippable = op.shape != Shape::kScalar && op.shape != Shape::kBranch &&
-                op.shape != Shape::kControl && op.shape != Shape::kScalarLoad;
+                op.shape != Shape::kControl && op.shape != Shape::kScalarLoad &&
+                op.shape != Shape::kCache;
   if (r.flags & kFlagReturn) {
     require(op.traits & kAtomic, "only an atomic returns the old value");
-    if (op.shape != Shape::kScalarLoad) s.sdst = vector(r.sdst, op.dst_words);
+    const u8 returned = op.traits & kReturnsHalf ? op.dst_words / 2 : op.dst_words;
+    if (op.shape != Shape::kScalarLoad) s.sdst = vector(r.sdst, returned);
   }
   if (op.traits & kPacked) {
     require(r.abs == 0, "packed operations take no abs");

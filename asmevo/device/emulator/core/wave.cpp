@@ -1,6 +1,18 @@
 #include "wave.hpp"
 
+#include <algorithm>
+
 namespace asmevo {
+
+namespace {
+
+// Instructions after which a result is overdue. Each occupies its wave for at least 4 cycles, so
+// these are 512 cycles for LDS, which answers after some 100, and 2048 cycles, about a microsecond,
+// for memory, which answers after some 800.
+constexpr std::size_t kLdsOverdue = 128;
+constexpr std::size_t kMemoryOverdue = 512;
+
+}  // namespace
 
 const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t word) {
   u32* out = scratch[scratch_row];
@@ -55,42 +67,84 @@ void Wave::deliver(const Pending& p) {
       std::memcpy(&s[p.dst], p.data.data(), p.words * sizeof(u32));
       return;
     case Pending::Kind::kVector:
-      if (p.lanes == kAllLanes) {
-        std::memcpy(v + p.dst * kLanes, p.data.data(), p.words * kLanes * sizeof(u32));
-      } else {
-        merge(p.dst, p.words, p.data.data(), p.lanes);
-      }
+      write_rows(p);
       return;
+    case Pending::Kind::kFlat: {
+      const auto other = std::find(flat_arrived.begin(), flat_arrived.end(), p.flat);
+      if (other == flat_arrived.end()) {
+        flat_arrived.push_back(p.flat);
+        return;
+      }
+      flat_arrived.erase(other);
+      if (p.words != 0) write_rows(p);
+      return;
+    }
+  }
+}
+
+void Wave::write_rows(const Pending& p) {
+  if (p.lanes == kAllLanes) {
+    std::memcpy(v + p.dst * kLanes, p.data.data(), p.words * kLanes * sizeof(u32));
+  } else {
+    merge(p.dst, p.words, p.data.data(), p.lanes);
   }
 }
 
 void Wave::wait_vm(unsigned newest_outstanding) {
+  if (flat_accesses != 0) {
+    wait_unordered(vm, newest_outstanding);
+    if (newest_outstanding == 0) flat_accesses = 0;
+    return;
+  }
   while (vm.count() > newest_outstanding) {
     deliver(vm.at(0));
     vm.pop();
   }
 }
 
-// SMEM returns out of order, so only a wait for zero guarantees any of it; LDS operations return in
-// order, and in the worst case every SMEM operation returned before them (CDNA3 ISA, "LGKM_CNT").
-void Wave::wait_lgkm(unsigned newest_outstanding) {
+// SMEM and flat accesses return out of order, so only a wait for zero guarantees any of them. The
+// others return in order among themselves, in the worst case after all of those (CDNA3 ISA,
+// "LGKM_CNT" and "Flat Memory Instructions: Ordering").
+template <std::size_t Limit>
+void Wave::wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding) {
   if (newest_outstanding == 0) {
-    while (lgkm.size() > 0) {
-      deliver(lgkm.at(0));
-      lgkm.pop();
+    while (queue.size() > 0) {
+      deliver(queue.at(0));
+      queue.pop();
     }
     return;
   }
+  const auto is_unordered = [](const Pending& p) {
+    return p.kind == Pending::Kind::kScalar || p.kind == Pending::Kind::kFlat;
+  };
   unsigned in_order = 0;
-  for (std::size_t i = 0; i < lgkm.size(); ++i) {
-    if (lgkm.at(i).kind != Pending::Kind::kScalar) in_order += lgkm.at(i).weight;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    if (!is_unordered(queue.at(i))) in_order += queue.at(i).weight;
   }
-  lgkm.remove_if([&](const Pending& p) {
-    if (p.kind == Pending::Kind::kScalar || in_order <= newest_outstanding) return false;
+  queue.remove_if([&](const Pending& p) {
+    if (is_unordered(p) || in_order <= newest_outstanding) return false;
     in_order -= p.weight;
     deliver(p);
     return true;
   });
+}
+
+void Wave::wait_lgkm(unsigned newest_outstanding) {
+  wait_unordered(lgkm, newest_outstanding);
+}
+
+void Wave::pair_flat(Pending& vm_entry) {
+  if (vm_entry.kind == Pending::Kind::kStore) vm_entry.words = 0;
+  vm_entry.kind = Pending::Kind::kFlat;
+  vm_entry.flat = flat_number++;
+  ++flat_accesses;
+  Pending& p = issue_lgkm(1);
+  p.kind = Pending::Kind::kFlat;
+  p.words = vm_entry.words;
+  p.dst = vm_entry.dst;
+  p.flat = vm_entry.flat;
+  p.lanes = vm_entry.lanes;
+  std::memcpy(p.data.data(), vm_entry.data.data(), p.words * kLanes * sizeof(u32));
 }
 
 void Wave::land_lds_loads() {
@@ -102,10 +156,37 @@ void Wave::land_lds_loads() {
   }
 }
 
+// Counts only instructions that ran for certain: those since the last jump, if there was one.
+bool Wave::is_overdue(const Pending& p, std::size_t instructions) const {
+  const std::size_t since = p.pc > pc ? straight_from : std::max(p.pc, straight_from);
+  return pc >= since + instructions;
+}
+
+void Wave::land_overdue() {
+  const auto in_order = [](const Pending& p) {
+    return p.kind == Pending::Kind::kVector || p.kind == Pending::Kind::kStore;
+  };
+  while (lgkm.size() != 0 && in_order(lgkm.at(0)) && is_overdue(lgkm.at(0), kLdsOverdue)) {
+    deliver(lgkm.at(0));
+    lgkm.pop();
+  }
+  while (vm.size() != 0 && in_order(vm.at(0)) && is_overdue(vm.at(0), kMemoryOverdue)) {
+    deliver(vm.at(0));
+    vm.pop();
+  }
+}
+
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
-  if (vm.count() + 1 > vm.kLimit) wait_vm(vm.kLimit - 1);
-  return vm.push(1);
+  land_overdue();
+  if (vm.count() + 1 > vm.kLimit) {
+    flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
+    deliver(vm.at(0));
+    vm.pop();
+  }
+  Pending& p = vm.push(1);
+  p.pc = pc;
+  return p;
 }
 
 Pending& Wave::issue_lgkm(unsigned weight) {
@@ -113,7 +194,9 @@ Pending& Wave::issue_lgkm(unsigned weight) {
     deliver(lgkm.at(0));
     lgkm.pop();
   }
-  return lgkm.push(weight);
+  Pending& p = lgkm.push(weight);
+  p.pc = pc;
+  return p;
 }
 
 }  // namespace asmevo

@@ -115,9 +115,16 @@ struct Wave {
   u32 vgprs = 0;         // architectural rows
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
+  std::size_t straight_from = 0;  // where the instructions that ran without a jump begin
   bool gpr_index_enabled = false;
   bool vskip = false;
   unsigned lds_loads = 0;  // outstanding in vm
+  unsigned flat_accesses = 0;  // outstanding in vm
+  u32 flat_number = 0;
+  std::vector<u32> flat_arrived;  // numbers of flat accesses of which one entry arrived
+  u32* private_segment = nullptr;  // private_words dwords a lane, one lane after another
+  u64 private_words = 0;
+  u64 turns_clock = 0, timer_reads = 0;
   Stop stop = Stop::kNone;
   FpMode fp;
   Memory* memory = nullptr;
@@ -170,11 +177,32 @@ struct Wave {
   // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
   // load only after a wait.
   void land_lds_loads();
+  // The number of cycles this wave has spent, four an instruction; within a turn it only counts the
+  // reads. Never goes back.
+  u64 clock() { return turns_clock + ++timer_reads; }
+  void end_turn(u64 instructions) {
+    turns_clock += 4 * instructions;
+    timer_reads = 0;
+  }
+
+  // Gives an access that was issued to vm its entry in lgkm.
+  void pair_flat(Pending& vm_entry);
+  // Deliver results that are so old that hardware has returned them, before another vector memory
+  // operation issues. Only a wait guarantees it, but kernels rely on it. AITER's fmoe objects with
+  // VSKIP read their results back from LDS and hand them to atomics some 270 instructions later
+  // without a wait; those in bf16 count their first prefetches wrongly and multiply with four
+  // matrix operands that were loaded some 750 instructions earlier, of which no wait says so.
+  void land_overdue();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
+  void jump(std::size_t target) { pc = straight_from = target; }
 
  private:
   void deliver(const Pending& p);
+  void write_rows(const Pending& p);
+  template <std::size_t Limit>
+  void wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding);
+  bool is_overdue(const Pending& p, std::size_t instructions) const;
 };
 
 }  // namespace asmevo

@@ -1,0 +1,1 @@
+"""Code objects that are compiled from a published package instead of being shipped in one."""

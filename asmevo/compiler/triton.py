@@ -1,0 +1,141 @@
+"""Triton kernels of published packages, compiled to HSACO without a GPU and kept in a cache."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asmevo.codeobject.errors import SourceError
+from asmevo.codeobject.source import read_file
+from asmevo.compiler.errors import CompileError
+from asmevo.compiler.extract import standalone
+from asmevo.compiler.wheel import cache_folder, fetch, pinned, read_member
+from asmevo.durable import write_atomically
+
+log = logging.getLogger(__name__)
+
+_COMPILE_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchNeeds:
+    """What the object does not say: bytes of LDS that a launch adds, work-items of a workgroup."""
+
+    dynamic_lds: int
+    workgroup: int
+
+
+@dataclass(frozen=True)
+class TritonKernel:
+    """A kernel of a pinned wheel; a `Source` once it has been compiled.
+
+    ``arguments`` lists every parameter in order: a Triton type (``"*bf16"``, ``i32``), or
+    ``{constexpr: value}``, or ``{dtype: name}`` for a constexpr that is a Triton type.
+    ``divisible_by_16`` names the arguments that a launcher would find to be multiples of 16, which
+    lets the compiler widen accesses: every dispatch must keep that promise. ``options`` are
+    Triton's (``num_warps``, ``num_stages`` ...).
+    """
+
+    distribution: str
+    module: str
+    function: str
+    arguments: Mapping[str, Any]
+    divisible_by_16: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    target: str = "gfx942"
+    triton: str = "3.9.0"
+
+    def __post_init__(self) -> None:
+        for name, kind in self.arguments.items():
+            if not isinstance(kind, str) and not (
+                    isinstance(kind, Mapping) and list(kind) in (["constexpr"], ["dtype"])):
+                raise CompileError(
+                    f"argument '{name}' of '{self.function}' must be a Triton type, "
+                    f"{{constexpr: value}} or {{dtype: name}}, not {kind}")
+        for name in self.divisible_by_16:
+            if not isinstance(self.arguments.get(name), str):
+                raise CompileError(f"divisible_by_16 of '{self.function}' names '{name}', which is "
+                                   "no run-time argument")
+
+    def read(self) -> bytes:
+        """The HSACO from the cache. Raises `SourceError` when it has not been compiled."""
+        if not self.path.is_file():
+            raise SourceError(
+                f"'{self.describe()}' is not compiled yet: "
+                "python -m asmevo -m task=compile 'kernel=glob(triton_*)' compiles it and its like")
+        return read_file(self.path)
+
+    def describe(self) -> str:
+        return f"{self.distribution} {pinned(self.distribution).version}:{self.function}"
+
+    @property
+    def path(self) -> Path:
+        """Where the HSACO is kept: named after everything that decides its bytes."""
+        wheel = pinned(self.distribution)
+        key = json.dumps([wheel.sha256, self.module, self.triton, self._request("")])
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return cache_folder() / "triton" / f"{self.function}-{digest[:16]}.hsaco"
+
+    def compile(self) -> LaunchNeeds:
+        """Compile and keep the HSACO, unless the cache has it, and say what a launch needs.
+
+        Fetches the wheel first. Raises `CompileError`.
+        """
+        needs = self.path.with_suffix(".json")
+        if self.path.is_file() and needs.is_file():
+            return LaunchNeeds(**json.loads(needs.read_text()))
+        try:
+            version = importlib.metadata.version("triton")
+        except importlib.metadata.PackageNotFoundError:
+            raise CompileError(f"compiling '{self.function}' needs triton {self.triton} "
+                               "(pip install 'asmevo[triton]')") from None
+        if version != self.triton:
+            raise CompileError(f"'{self.function}' is compiled by triton {self.triton}, and "
+                               f"{version} is installed")
+        text = read_member(fetch(pinned(self.distribution)), self.module)
+        hsaco, launch = self._run(self._request(standalone(text, self.function)))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(needs, json.dumps(asdict(launch)).encode())
+        write_atomically(self.path, hsaco)
+        return launch
+
+    def _request(self, source: str) -> dict[str, Any]:
+        return {"source": source, "function": self.function,
+                "arguments": {name: dict(kind) if isinstance(kind, Mapping) else kind
+                              for name, kind in self.arguments.items()},
+                "divisible_by_16": list(self.divisible_by_16), "options": dict(self.options),
+                "target": self.target}
+
+    def _run(self, request: Mapping[str, Any]) -> tuple[bytes, LaunchNeeds]:
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder) / "kernel.hsaco"
+            environment = {
+                **os.environ, "TRITON_CACHE_DIR": folder,
+                # Debug lines hold the path of a temporary file; without them the same input gives
+                # the same bytes.
+                "TRITON_DISABLE_LINE_INFO": "1",
+            }
+            log.info("compiling %s with triton %s", self.function, self.triton)
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-m", "asmevo.compiler.triton_worker", str(output)],
+                    input=json.dumps(request), capture_output=True, text=True, check=False,
+                    timeout=_COMPILE_SECONDS, env=environment)
+            except subprocess.TimeoutExpired:
+                raise CompileError(f"compiling '{self.function}' took more than "
+                                   f"{_COMPILE_SECONDS} s") from None
+            if done.returncode != 0 or not output.is_file():
+                lines = done.stderr.strip().splitlines()
+                reason = lines[-1] if lines else f"exit status {done.returncode}"
+                raise CompileError(f"triton cannot compile '{self.function}': {reason}")
+            return output.read_bytes(), LaunchNeeds(**json.loads(done.stdout))

@@ -1,0 +1,102 @@
+#include "access_map.hpp"
+
+#include <algorithm>
+
+namespace asmevo {
+
+namespace {
+
+constexpr std::size_t kDwords = AccessMap::kLineBytes / 4;
+constexpr std::uint32_t kLow = 0x55555555u;  // the lower bit of every dword's state
+
+std::uint32_t low(std::uint32_t states) { return states & kLow; }
+std::uint32_t high(std::uint32_t states) { return (states >> 1) & kLow; }
+
+// Dwords whose access by another workgroup in `states` excludes this one.
+std::uint32_t excluded(std::uint32_t states, std::uint32_t dwords, AccessKind kind) {
+  switch (kind) {
+    case AccessKind::kRead: return dwords & high(states);
+    case AccessKind::kWrite: return dwords & (low(states) | high(states));
+    case AccessKind::kUpdate: return dwords & (low(states) ^ high(states));
+  }
+  return dwords;
+}
+
+}  // namespace
+
+bool AccessTracker::note_line(std::size_t line, std::uint32_t dwords, AccessKind kind) {
+  AccessMap::Line& mine = own_.lines_.get()[line];
+  std::atomic_ref<std::uint64_t> current(mine.current);
+  const std::uint64_t before = current.load(std::memory_order_relaxed);
+  auto states = static_cast<std::uint32_t>(before);
+  std::uint32_t past = mine.past;
+  if (before >> 32 != workgroup_ && states != 0) {
+    past |= states;
+    states = 0;
+    std::atomic_ref(mine.past).store(past, std::memory_order_relaxed);
+  }
+  const std::uint32_t l = low(states), h = high(states);
+  // What this workgroup alone has read or written, its own atomics may change at once.
+  if (kind == AccessKind::kUpdate && (dwords & (l ^ h)) != 0) {
+    if ((dwords & ~(l ^ h)) != 0) throw Conflict{};
+    kind = AccessKind::kWrite;
+  }
+  if (excluded(past, dwords, kind) != 0) throw Conflict{};
+  std::uint32_t nl = l, nh = h;
+  if (kind == AccessKind::kUpdate) {
+    nl |= dwords;
+    nh |= dwords;
+  } else {
+    if ((dwords & l & h) != 0) throw Conflict{};
+    if (kind == AccessKind::kWrite) {
+      nh |= dwords;
+      nl &= ~dwords;
+    } else {
+      nl |= dwords & ~h;
+    }
+  }
+  const std::uint64_t after = std::uint64_t{workgroup_} << 32 | nh << 1 | nl;
+  if (after != before) {
+    current.store(after, std::memory_order_release);
+    if (!others_.empty()) touched_.push_back({line, dwords, kind});
+  }
+  return kind == AccessKind::kUpdate;
+}
+
+bool AccessTracker::note(std::size_t dword, std::size_t count, AccessKind kind) {
+  bool deferred = false;
+  while (count != 0) {
+    const std::size_t first = dword % kDwords;
+    const std::size_t n = std::min(count, kDwords - first);
+    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1) & kLow;
+    deferred = note_line(dword / kDwords, all << (2 * first), kind);
+    dword += n;
+    count -= n;
+  }
+  return deferred;
+}
+
+void AccessTracker::settle() {
+  if (touched_.empty()) return;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const AccessMap* other : others_) {
+    for (const Touched& t : touched_) {
+      AccessMap::Line& line = other->lines_.get()[t.line];
+      const auto current = std::atomic_ref(line.current).load(std::memory_order_acquire);
+      const auto past = std::atomic_ref(line.past).load(std::memory_order_relaxed);
+      if ((excluded(static_cast<std::uint32_t>(current), t.dwords, t.kind) |
+           excluded(past, t.dwords, t.kind)) != 0) {
+        throw Conflict{};
+      }
+    }
+  }
+  touched_.clear();
+}
+
+bool AccessTracker::mark(std::size_t dword, std::size_t count, AccessKind kind) {
+  const bool deferred = note(dword, count, kind);
+  settle();
+  return deferred;
+}
+
+}  // namespace asmevo

@@ -1,0 +1,185 @@
+// Loads and stores of 64 lanes. A load reads memory at issue, and its registers
+// change when a wait delivers it; a store takes effect in memory at issue.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "address_space.hpp"
+#include "field.hpp"
+#include "line_tracer.hpp"
+#include "operation.hpp"
+
+namespace asmevo {
+
+// Addresses of one vector memory operation; words[i] units of lane i are in range, the rest is
+// dropped or reads 0.
+struct LaneAccess {
+  u64 address[kLanes];
+  u8 words[kLanes];
+  u64 active;
+};
+
+inline void trace_lanes(Wave& w, const LaneAccess& access, u64 unit) {
+  Tracer tracer(*w.trace);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    if (access.words[i] != 0) tracer.touch(access.address[i], unit * access.words[i]);
+  }
+  tracer.finish();
+}
+
+// All 64 lanes at 32-bit offsets from one base, every dword in range of `limit` and of one region:
+// one check for the whole access. Returns the host address of offset `low`, or null.
+template <u8 Words>
+u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write, u32& low) {
+  if (w.active() != kAllLanes || w.trace != nullptr || offsets == nullptr) return nullptr;
+  u32 lowest = ~0u, highest = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    lowest = std::min(lowest, offsets[i]);
+    highest = std::max(highest, offsets[i]);
+  }
+  if (limit < 4 * Words || highest > limit - 4 * Words) return nullptr;
+  u8* bytes = w.memory->range(base + lowest, u64{highest} - lowest + 4 * Words, write);
+  if (bytes != nullptr && w.memory->tracked()) {
+    w.memory->mark_lanes(base, offsets, kLanes, 4 * Words, write);
+  }
+  low = lowest;
+  return bytes;
+}
+
+template <u8 Words>
+bool consecutive(const u32* offsets) {
+  u32 difference = 0;
+  for (u32 i = 0; i < kLanes; ++i) difference |= offsets[i] - offsets[0] - i * 4 * Words;
+  return difference == 0;
+}
+
+// Compilers turn one memcpy of a kilobyte into `rep movs`, which costs more than it copies.
+template <std::size_t Bytes>
+void copy_lines(void* to, const void* from) {
+  static_assert(Bytes % 64 == 0);
+  for (std::size_t at = 0; at < Bytes; at += 64) {
+    std::memcpy(static_cast<u8*>(to) + at, static_cast<const u8*>(from) + at, 64);
+  }
+}
+
+template <u8 Words>
+void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u32 low) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kVector;
+  p.words = Words;
+  p.dst = s.dst;
+  p.lanes = kAllLanes;
+  u32* out = p.data.data();
+  if (consecutive<Words>(offsets)) {
+    alignas(64) u32 in[kLanes * Words];
+    copy_lines<sizeof in>(in, bytes);
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = in[i * Words + k];
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    u32 word[Words];
+    std::memcpy(word, bytes + (offsets[i] - low), sizeof word);
+    for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = word[k];
+  }
+}
+
+template <u8 Words>
+void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 low) {
+  w.issue_vm().kind = Pending::Kind::kStore;
+  const u32* data = w.v + s.dst * kLanes;
+  if (consecutive<Words>(offsets)) {
+    alignas(64) u32 out[kLanes * Words];
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      for (std::size_t k = 0; k < Words; ++k) out[i * Words + k] = data[k * kLanes + i];
+    }
+    copy_lines<sizeof out>(bytes, out);
+    return;
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    u32 word[Words];
+    for (std::size_t k = 0; k < Words; ++k) word[k] = data[k * kLanes + i];
+    std::memcpy(bytes + (offsets[i] - low), word, sizeof word);
+  }
+}
+
+// Whether the access was done by the uniform path.
+template <u8 Words, bool Store>
+bool uniform_access(Wave& w, const Step& s, u64 base, const u32* offsets, u64 limit) {
+  u32 low;
+  u8* bytes = uniform_region<Words>(w, base, offsets, limit, Store, low);
+  if (bytes == nullptr) return false;
+  if constexpr (Store) {
+    store_uniform<Words>(w, s, bytes, offsets, low);
+  } else {
+    load_uniform<Words>(w, s, bytes, offsets, low);
+  }
+  return true;
+}
+
+inline Pending& begin_load_to_lds(Wave& w, const Step& s) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kLds;
+  ++w.lds_loads;
+  p.words = 1;
+  p.lanes = w.active();
+  p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);
+  return p;
+}
+
+template <Field F, class Space>
+void load(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = Space::issue(w);
+  p.kind = Pending::Kind::kVector;
+  p.words = F.words;
+  p.dst = s.dst;
+  p.lanes = access.active;
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word[F.words] = {};
+    if (const u64 size = F.bytes * u64{access.words[i]}; size != 0) {
+      std::memcpy(word, Space::bytes(w, access.address[i], size, false, i), size);
+    }
+    for (std::size_t k = 0; k < F.words; ++k) p.data[k * kLanes + i] = widen<F>(word[k]);
+  }
+  Space::issued(w, p);
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+}
+
+template <Field F, class Space>
+void store(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = Space::issue(w);
+  p.kind = Pending::Kind::kStore;
+  const u32* data = w.v + s.dst * kLanes;
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word[F.words];
+    for (std::size_t k = 0; k < F.words; ++k) word[k] = narrow<F>(data[k * kLanes + i]);
+    if (const u64 size = F.bytes * u64{access.words[i]}; size != 0) {
+      std::memcpy(Space::bytes(w, access.address[i], size, true, i), word, size);
+    }
+  }
+  Space::issued(w, p);
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+}
+
+// One unit a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; it arrives
+// with vmcnt. Narrow units fill a dword (CDNA3 ISA, "Memory Buffer Load to LDS").
+template <Field F, class Space>
+void load_to_lds(Wave& w, const Step& s, const LaneAccess& access) {
+  Pending& p = begin_load_to_lds(w, s);
+  for (u64 m = access.active; m != 0; m &= m - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(m));
+    u32 word = 0;
+    if (access.words[i] != 0) {
+      std::memcpy(&word, Space::bytes(w, access.address[i], F.bytes, false, i), F.bytes);
+    }
+    p.data[i] = widen<F>(word);
+  }
+  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+}
+
+}  // namespace asmevo

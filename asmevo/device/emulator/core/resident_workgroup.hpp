@@ -1,0 +1,66 @@
+// A workgroup that is running: its waves, their registers and LDS.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "launch.hpp"
+
+namespace asmevo {
+
+// What one host thread may still execute, and what it looks at now and then.
+struct Allowance {
+  u64 instructions;                    // wave-instructions left
+  const std::function<void()>& poll;   // may throw
+  u64 since_poll = 0;
+
+  void spend(u64 used) {
+    instructions -= used;
+    since_poll += used;
+    if (since_poll >= kSlice) {
+      since_poll = 0;
+      poll();
+    }
+  }
+  static constexpr u64 kSlice = 1'000'000;  // wave-instructions between two polls
+};
+
+class ResidentWorkgroup {
+ public:
+  ResidentWorkgroup(const Program& program, const Launch& launch);
+
+  void begin(u32 id, Memory& memory, bool traced);
+  // One turn of every wave that can go on. Throws `Fault`, with its place.
+  void take_turns(Allowance& allowance);
+  bool ended() const { return ended_ == waves_.size(); }
+  u64 executed() const { return executed_; }
+  std::vector<WaveTrace>& traces() { return traces_; }
+
+ private:
+  struct alignas(64) Row {
+    u32 lane[kLanes];
+  };
+
+  void begin_wave(std::size_t i, Memory& memory);
+  u32 packed_item(std::size_t item) const;
+  void run_wave(Wave& w, u64 turn, Allowance& allowance);
+  template <bool Traced>
+  u64 execute(Wave& w, u64 limit);
+
+  const Program& program_;
+  const Launch& launch_;
+  std::size_t items_;
+  u32 id_ = 0;
+  u32 seed_ = 0;
+  bool first_turn_ = true;
+  std::size_t ended_ = 0;
+  std::size_t waiting_ = 0;
+  u64 executed_ = 0;
+  Workgroup group_;
+  std::vector<std::unique_ptr<Wave>> waves_;
+  std::vector<std::unique_ptr<Row[]>> registers_;
+  std::vector<std::vector<u32>> private_segments_;
+  std::vector<WaveTrace> traces_;
+};
+
+}  // namespace asmevo
