@@ -31,7 +31,7 @@ CONF = Path(__file__).parents[2] / "conf"
     ("aiter_i8gemm", {"M": 128, "N": 256, "K": 4096}),
     ("aiter_gemm_a8w8", {"M": 128, "N": 256, "K": 4096}),
     ("aiter_fmha_fwd_bf16", {"B": 1, "S": 512, "T": 512, "H": 2, "R": 1}),
-    ("aiter_fmoe", {"T": 33, "D": 1024, "I": 256, "E": 3, "K": 1}),
+    ("aiter_fmoe", {"T": 256, "D": 1024, "I": 512, "E": 2, "K": 1}),
 ], ids=["i8gemm", "gemm_a8w8", "fmha_fwd_bf16", "fmoe"])
 def test_wave_instructions_per_second(benchmark: BenchmarkFixture, name: str,
                                       shape: dict[str, int], sums: str) -> None:

@@ -1,4 +1,8 @@
 // v_cmp and v_cmpx: a mask of lanes into a scalar pair, 0 for inactive lanes.
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "float_bits.hpp"
 #include "operation.hpp"
 
@@ -8,6 +12,13 @@ namespace {
 
 // One bit per byte of 0 or 1, gathered eight at a time by a multiplication.
 u64 pack(const u8* flags) {
+#if defined(__AVX2__)
+  const auto half = [&](std::size_t at) {
+    const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(flags + at));
+    return static_cast<u32>(_mm256_movemask_epi8(_mm256_slli_epi16(bytes, 7)));
+  };
+  return half(0) | (u64{half(32)} << 32);
+#else
   u64 mask = 0;
   for (std::size_t k = 0; k < 8; ++k) {
     u64 bytes = 0;
@@ -15,6 +26,7 @@ u64 pack(const u8* flags) {
     mask |= ((bytes * 0x0102040810204080ull) >> 56) << (8 * k);
   }
   return mask;
+#endif
 }
 
 template <class T, auto F, bool WritesExec>

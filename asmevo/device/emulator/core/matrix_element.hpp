@@ -54,9 +54,7 @@ inline void accumulate(IntVector& acc, const IntVector& a, const IntVector& b) {
 
 // Every NaN result has one payload.
 inline void store(u32* to, const FloatVector& acc) {
-  const IntVector bits = (IntVector)acc;
-  const IntVector nan = acc != acc;
-  put(to, (bits & ~nan) | (nan & static_cast<i32>(kQuietNan)));
+  put(to, acc != acc ? broadcast(static_cast<i32>(kQuietNan)) : (IntVector)acc);
 }
 inline void store(u32* to, const IntVector& acc) { put(to, acc); }
 
