@@ -66,8 +66,8 @@ class Emulator:
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
     guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
     effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. f32 results are rounded to nearest even, denormals are treated as the
-    kernel descriptor says, and a NaN result is always the quiet NaN 0x7fc00000.
+    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
+    gives is always the canonical quiet one (f32 0x7fc00000).
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -154,12 +154,10 @@ class EmulatedKernel:
             raise UnsupportedError(f"'{kernel.symbol}' preloads arguments but has no instruction "
                                    f"at {self._layout.entry:#x}, where it would be entered")
         self._entry = program.offsets.index(self._layout.entry)
-        mode = launch.float_mode(kernel.descriptor)
         try:
             self._core = core.Program(
                 lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                keep_denormal_inputs=mode.keep_denormal_inputs,
-                keep_denormal_results=mode.keep_denormal_results, dx10_clamp=mode.dx10_clamp,
+                mode=launch.float_mode(kernel.descriptor),
                 fused_matrix_sums=emulator.matrix_sums is MatrixSums.CDNA3)
         except core.InvalidRecordError as error:
             index, what = error.args

@@ -27,22 +27,18 @@ _KERNARG_PAD = 64
 # firmware that does not (LLVM AMDGPUUsage, "Preloaded Kernel Arguments").
 _PRELOAD_ENTRY = 256
 
-_DENORM_INPUTS = 0x10
-_DENORM_RESULTS = 0x20
-_ROUNDING = 0x0F
-_F16_F64_DENORMALS = 0xC0
-
 # Values that a descriptor may ask for, in the order of their SGPRs, and their dwords.
 _USER_SGPR_WORDS = {"dispatch_ptr": 2, "kernarg_segment_ptr": 2, "private_segment_size": 1}
 
-
-@dataclass(frozen=True, slots=True)
-class FloatMode:
-    """f32 behaviour; rounding is to nearest even and f16/f64 denormals are kept."""
-
-    keep_denormal_inputs: bool
-    keep_denormal_results: bool
-    dx10_clamp: bool
+# MODE bits above FP_ROUND and FP_DENORM, which are the descriptor's float mode (CDNA3 ISA, "Mode
+# Register").
+_DX10_CLAMP = 1 << 8
+_IEEE = 1 << 9
+_FP16_OVERFLOW = 1 << 23
+_EXCEPTIONS = (
+    "exception_fp_ieee_invalid_op", "exception_fp_denorm_src", "exception_fp_ieee_div_zero",
+    "exception_fp_ieee_overflow", "exception_fp_ieee_underflow", "exception_fp_ieee_inexact",
+    "exception_int_div_zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +61,16 @@ class RegisterLayout:
     entry: int
 
 
-def float_mode(descriptor: KernelDescriptor) -> FloatMode:
-    """The FP mode at entry. Raises `UnsupportedError` for one that is not modelled."""
-    mode = descriptor.float_mode
-    if mode & _ROUNDING:
-        raise UnsupportedError("the emulator rounds to nearest even only; the kernel descriptor "
-                               f"asks for rounding mode {mode & _ROUNDING:#x}")
-    if mode & _F16_F64_DENORMALS != _F16_F64_DENORMALS:
-        raise UnsupportedError("the emulator does not model flushed f16 and f64 denormals")
-    if descriptor.ieee_mode:
-        raise UnsupportedError("the emulator does not model IEEE mode (amdhsa_ieee_mode 1)")
-    if descriptor.fp16_overflow:
-        raise UnsupportedError("the emulator does not model fp16_overflow")
-    return FloatMode(bool(mode & _DENORM_INPUTS), bool(mode & _DENORM_RESULTS),
-                     descriptor.dx10_clamp)
+def float_mode(descriptor: KernelDescriptor) -> int:
+    """The MODE register at entry.
+
+    Raises `UnsupportedError` for exceptions, which would call a trap handler.
+    """
+    for name in _EXCEPTIONS:
+        if descriptor.field(f"enable_{name}"):
+            raise UnsupportedError(f"the emulator does not model exceptions ({name})")
+    return (descriptor.float_mode | _DX10_CLAMP * descriptor.dx10_clamp
+            | _IEEE * descriptor.ieee_mode | _FP16_OVERFLOW * descriptor.fp16_overflow)
 
 
 def register_layout(descriptor: KernelDescriptor) -> RegisterLayout:

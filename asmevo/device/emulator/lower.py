@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 
 import asmevo_core as core
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmevo.device.device import UnsupportedError
-from asmevo.device.emulator import memory_shapes
+from asmevo.device.emulator import memory_shapes, vector_shapes
 from asmevo.device.emulator.record import (
     OPERATIONS,
     NotModelledError,
@@ -27,8 +26,7 @@ from asmevo.device.emulator.record import (
     number,
     register,
 )
-from asmevo.isa import registers
-from asmevo.isa.instruction import Instruction, Operand, OperandKind
+from asmevo.isa.instruction import Instruction, OperandKind
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
 
@@ -37,15 +35,7 @@ _TARGET = np.dtype({
     "offsets": [offset for name, offset, _, _ in core.RECORD_FIELDS if name == "target"],
 })
 
-# DPP modifier -> (base of the control value, whether the number is added to it).
-_DPP_CONTROLS = {
-    "row_shl": 0x100, "row_shr": 0x110, "row_ror": 0x120, "row_newbcast": 0x150,
-    "wave_shl": 0x12F, "wave_rol": 0x133, "wave_shr": 0x137, "wave_ror": 0x13B,
-}
-_DPP_FIXED = {"row_mirror": 0x140, "row_half_mirror": 0x141}
-_DPP_BROADCASTS = {15: 0x142, 31: 0x143}
-_DPP_MODIFIERS = frozenset({
-    *_DPP_CONTROLS, *_DPP_FIXED, "quad_perm", "row_bcast", "row_mask", "bank_mask", "bound_ctrl"})
+_HWREG_MODE = 1
 
 
 def _scalar(record: Record, instruction: Instruction, operation: Operation) -> None:
@@ -53,18 +43,24 @@ def _scalar(record: Record, instruction: Instruction, operation: Operation) -> N
     operands = list(instruction.operands)
     if operation.has("reads_dst"):
         operands.insert(1, operands[0])
+    if instruction.op.startswith("s_setreg"):
+        operands.reverse()  # the immediate comes last in a record
     if operation.dst_words:
         record.values["dst"] = register(operands.pop(0), operation.dst_words)
     words = [w for w in operation.src_words if w]
     expect(tuple(operands), len(words))
-    for slot, (operand, count) in enumerate(zip(operands, words, strict=True)):
-        record.source(slot, operand, count)
-    if operation.has("simm16"):
-        slot = len(words) - 1
-        value = operands[-1].value
-        if operands[-1].kind is not OperandKind.CONSTANT:
+    immediate = operands.pop() if operation.has("simm16") else None
+    for slot, operand in enumerate(operands):
+        record.source(slot, operand, words[slot], operation.source_types[slot])
+    if immediate is not None:
+        if immediate.kind not in (OperandKind.CONSTANT, OperandKind.NAMED):
             raise NotModelledError("the immediate is missing")
+        if "reg" in instruction.op and immediate.value & 63 != _HWREG_MODE:
+            raise NotModelledError(f"{immediate.text} is not modelled, only HW_REG_MODE is")
+        slot = len(words) - 1
+        value = immediate.value
         signed = (value & 0xFFFF) - ((value & 0x8000) << 1)
+        record.values[f"src{slot}"] = core.CONSTANT
         record.values[f"literal_lo{slot}"] = signed & 0xFFFFFFFF
 
 
@@ -85,127 +81,6 @@ def _control(record: Record, instruction: Instruction, operation: Operation) -> 
         operands = operands[1:]
     if operands:
         record.values["imm0"] = operands[0].value
-
-
-# SDWA select -> its code (CDNA3 ISA, "SDWA").
-_SDWA_SELECTS = {name: code for code, name in enumerate(
-    ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD"))}
-_SDWA_UNUSED = {"UNUSED_PAD": 0, "UNUSED_SEXT": 1, "UNUSED_PRESERVE": 2}
-_SDWA_MODIFIERS = frozenset({"src0_sel", "src1_sel", "dst_sel", "dst_unused"})
-_VECTOR_MODIFIERS = frozenset({"clamp"}) | _DPP_MODIFIERS | _SDWA_MODIFIERS
-_PACKED_MODIFIERS = frozenset({"clamp", "op_sel", "op_sel_hi", "neg_lo", "neg_hi"})
-
-
-def _vector(record: Record, instruction: Instruction, operation: Operation) -> None:
-    operands = list(instruction.operands)
-    dst = operands.pop(0)
-    record.values["dst"] = register(dst, operation.dst_words)
-    if operation.has("carry_out"):
-        record.values["sdst"] = register(operands.pop(0), 2)
-    if operation.has("accumulate"):
-        operands.append(dst)
-    if operation.has("packed"):
-        allow(instruction, _PACKED_MODIFIERS)
-        _packed(record, instruction, operands)
-    else:
-        selects = frozenset({"op_sel"}) if operation.has("op_sel") else frozenset[str]()
-        allow(instruction, _VECTOR_MODIFIERS | selects)
-        if instruction.modifier("op_sel") is not None:
-            _halves(record, instruction)
-    if instruction.encoding == "sdwa":
-        operands = _sdwa(record, instruction, operands)
-    words = [w for w in operation.src_words if w]
-    expect(tuple(operands), len(words))
-    for slot, (operand, count) in enumerate(zip(operands, words, strict=True)):
-        record.source(slot, operand, count)
-    if instruction.op == "v_cvt_f32_f16" and "." in operands[0].text:
-        raise NotModelledError("f16 constants are not modelled")
-    if instruction.modifier("clamp"):
-        record.flag("clamp")
-    if instruction.encoding == "dpp":
-        _dpp(record, instruction)
-
-
-def _packed(record: Record, instruction: Instruction, operands: list[Operand]) -> None:
-    for operand in operands:
-        # Which half of a packed operand an inline constant fills is not documented for 32-bit
-        # elements; zero is the same either way.
-        if operand.kind is OperandKind.CONSTANT and operand.value:
-            raise NotModelledError("non-zero constants of packed operations are not modelled")
-    for name, key, default in (("op_sel", "op_sel", 0), ("op_sel_hi", "op_sel_hi", 7),
-                               ("neg_lo", "neg", 0), ("neg_hi", "neg_hi", 0)):
-        value = instruction.modifier(name)
-        bits = value if isinstance(value, tuple) else ()
-        if value is not None and len(bits) < len(operands):
-            raise NotModelledError(f"modifier '{name}' has too few elements")
-        record.values[key] = (
-            sum((bit & 1) << slot for slot, bit in enumerate(bits)) if bits else default)
-
-
-def _halves(record: Record, instruction: Instruction) -> None:
-    """op_sel of VOP3: the half of each source, then of the destination."""
-    bits = instruction.modifier("op_sel")
-    if not isinstance(bits, tuple) or len(bits) != len(instruction.operands):
-        raise NotModelledError("modifier 'op_sel' is not modelled in this form")
-    *sources, dst = bits
-    # The conversions to pairs write either half of whole sources; packing takes halves.
-    if instruction.op.startswith("v_cvt") and any(sources):
-        raise NotModelledError("op_sel of these sources is not modelled")
-    if instruction.op.startswith("v_pack") and dst:
-        raise NotModelledError("op_sel of this destination is not modelled")
-    record.values["op_sel"] = sum(bit << slot for slot, bit in enumerate(sources)) | dst << 3
-
-
-def _sdwa(record: Record, instruction: Instruction, operands: list[Operand]) -> list[Operand]:
-    """Record the selects; the operands without the sext() that they carry."""
-    record.flag("sdwa")
-
-    def code(name: str, codes: dict[str, int], default: str) -> int:
-        value = instruction.modifier(name)
-        return codes[default if value is None else str(value)]
-
-    control = code("src0_sel", _SDWA_SELECTS, "DWORD")
-    control |= code("src1_sel", _SDWA_SELECTS, "DWORD") << 3
-    control |= code("dst_sel", _SDWA_SELECTS, "DWORD") << 6
-    control |= code("dst_unused", _SDWA_UNUSED, "UNUSED_PAD") << 9
-    for slot, operand in enumerate(operands[:2]):
-        control |= operand.sext << 11 + slot
-    record.values["dpp_ctrl"] = control
-    return [replace(operand, sext=False) for operand in operands]
-
-
-def _dpp(record: Record, instruction: Instruction) -> None:
-    record.flag("dpp")
-    record.values["row_mask"] = number(instruction, "row_mask", 0xF)
-    record.values["bank_mask"] = number(instruction, "bank_mask", 0xF)
-    # LLVM writes `bound_ctrl:0` for the set bit.
-    if instruction.modifier("bound_ctrl") is not None:
-        record.flag("bound_ctrl")
-    quad = instruction.modifier("quad_perm")
-    if isinstance(quad, tuple) and len(quad) == 4:
-        record.values["dpp_ctrl"] = sum((lane & 3) << 2 * i for i, lane in enumerate(quad))
-        return
-    for name, value in instruction.modifiers:
-        if name in _DPP_FIXED:
-            record.values["dpp_ctrl"] = _DPP_FIXED[name]
-            return
-        if name in _DPP_CONTROLS and isinstance(value, int):
-            record.values["dpp_ctrl"] = _DPP_CONTROLS[name] + value
-            return
-        if name == "row_bcast" and value in _DPP_BROADCASTS:
-            record.values["dpp_ctrl"] = _DPP_BROADCASTS[value]
-            return
-    raise NotModelledError("this DPP control is not modelled")
-
-
-def _compare(record: Record, instruction: Instruction, operation: Operation) -> None:
-    allow(instruction, frozenset())
-    if instruction.encoding not in ("e32", "e64"):
-        raise NotModelledError("compares are modelled in their e32 and e64 encodings only")
-    expect(instruction.operands, 3)
-    record.values["dst"] = register(instruction.operands[0], 2)
-    for slot in range(2):
-        record.source(slot, instruction.operands[slot + 1], 1)
 
 
 def _lane(record: Record, instruction: Instruction, operation: Operation) -> None:
@@ -256,8 +131,8 @@ def _blocks(op: str) -> int:
 
 
 _SHAPES: dict[str, Callable[[Record, Instruction, Operation], None]] = {
-    "scalar": _scalar, "branch": _branch, "control": _control, "vector": _vector,
-    "compare": _compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
+    "scalar": _scalar, "branch": _branch, "control": _control, "vector": vector_shapes.vector,
+    "compare": vector_shapes.compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
     "scalar_load": memory_shapes.scalar_load, "buffer": memory_shapes.buffer,
     "global": memory_shapes.global_segment, "flat": memory_shapes.flat,
     "scratch": memory_shapes.scratch, "lds": memory_shapes.lds, "cache": memory_shapes.cache,
@@ -271,11 +146,6 @@ def _lowered(text: str) -> bytes:
     operation = OPERATIONS.get(instruction.op)
     if operation is None:
         raise NotModelledError(f"operation '{instruction.op}' is not modelled")
-    if instruction.encoding == "sdwa" and operation.shape != "vector":
-        raise NotModelledError("SDWA is not modelled for this operation")
-    for operand in instruction.operands:
-        if operand.first == registers.SCC:
-            raise NotModelledError("SCC as an operand is not modelled")
     record = Record()
     _SHAPES[operation.shape](record, instruction, operation)
     return record.pack(operation)

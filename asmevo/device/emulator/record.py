@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import asmevo_core as core
 
+from asmevo.device.emulator import constants
 from asmevo.isa.instruction import Instruction, Operand, OperandKind
 
 _CODES = {(1, False): "B", (2, False): "H", (4, False): "I", (4, True): "i"}
 _FIELDS = tuple(name for name, _, _, _ in core.RECORD_FIELDS)
 _LAYOUT = struct.Struct(
-    "<" + "".join(_CODES[size, signed] for _, _, size, signed in core.RECORD_FIELDS) + "x")
+    "<" + "".join(_CODES[size, signed] for _, _, size, signed in core.RECORD_FIELDS))
 _FLAGS = dict(core.FLAGS)
 _TRAITS = dict(core.TRAITS)
 # Source operands that name the flat apertures; each is 4 GiB.
@@ -21,6 +22,8 @@ _APERTURES = {
     for name, base in (("shared", core.SHARED_APERTURE), ("private", core.PRIVATE_APERTURE))
     for end, offset in (("base", 0), ("limit", 0xFFFFFFFF))
 }
+# Operand codes of the values that hardware computes (CDNA3 ISA, "Instruction Operands").
+_STATUS = {"vccz": 251, "src_vccz": 251, "execz": 252, "src_execz": 252, "scc": 253, "src_scc": 253}
 
 
 class NotModelledError(Exception):
@@ -36,13 +39,14 @@ class Operation:
     dst_words: int
     src_words: tuple[int, int, int]
     traits: int
+    source_types: tuple[str, str, str]
 
     def has(self, trait: str) -> bool:
         return bool(self.traits & _TRAITS[trait])
 
 
 OPERATIONS = {
-    name: Operation(number, shape, dst_words, src_words, traits)
+    name: Operation(number, shape, dst_words, src_words, traits, core.SOURCE_TYPES[number])
     for number, (name, shape, dst_words, src_words, traits) in enumerate(core.OPERATIONS)
 }
 
@@ -62,8 +66,8 @@ class Record:
     def flag(self, name: str) -> None:
         self.values["flags"] = self.values.get("flags", 0) | _FLAGS[name]
 
-    def source(self, slot: int, operand: Operand, words: int) -> None:
-        """A source register or constant of ``words`` dwords."""
+    def source(self, slot: int, operand: Operand, words: int, kind: str = "word") -> None:
+        """A source register, status bit, or constant of ``words`` dwords and type ``kind``."""
         if operand.sext:
             raise NotModelledError("sext() is not modelled")
         if operand.kind is OperandKind.REGISTER:
@@ -72,8 +76,12 @@ class Record:
             self.values[f"src{slot}"] = operand.first
         elif operand.kind is OperandKind.CONSTANT:
             self.values[f"src{slot}"] = core.CONSTANT
-            self.values[f"literal_lo{slot}"] = operand.value
-            self.values[f"literal_hi{slot}"] = _high_half(operand, words)
+            try:
+                low, high = constants.constant_bits(operand, kind, words)
+            except ValueError as error:
+                raise NotModelledError(str(error)) from None
+            self.values[f"literal_lo{slot}"] = low
+            self.values[f"literal_hi{slot}"] = high
         elif operand.text in _APERTURES:
             # As a 32-bit source the value is wrong on hardware (LLVM, getSegmentAperture).
             if words != 2:
@@ -83,25 +91,13 @@ class Record:
             self.values[f"src{slot}"] = core.CONSTANT
             self.values[f"literal_lo{slot}"] = value & 0xFFFFFFFF
             self.values[f"literal_hi{slot}"] = value >> 32
+        elif operand.text in _STATUS and words <= 2:
+            self.values[f"src{slot}"] = _STATUS[operand.text]
         else:
             raise NotModelledError(f"operand '{operand.text}' is not modelled")
         for name, given in (("neg", operand.neg), ("abs", operand.abs)):
             if given:
                 self.values[name] = self.values.get(name, 0) | 1 << slot
-
-
-def _high_half(operand: Operand, words: int) -> int:
-    """The upper dword of a constant used as a 64-bit source.
-
-    Inline integers are sign-extended, literals zero-extended (CDNA3 ISA, "Scalar Operands").
-    """
-    if words == 1:
-        return 0
-    if words != 2:
-        raise NotModelledError(f"constant '{operand.text}' of {words} dwords is not modelled")
-    if "." in operand.text:
-        raise NotModelledError("floating-point constants of 64-bit operands are not modelled")
-    return 0xFFFFFFFF if operand.text.startswith("-") else 0
 
 
 def register(operand: Operand, words: int) -> int:

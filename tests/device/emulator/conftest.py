@@ -54,6 +54,8 @@ class Bench:
     dx10_clamp: bool = False
     fused: bool = False
     narrow: bool = False
+    # Further bits of MODE.
+    mode: int = 0xC0
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -104,9 +106,9 @@ class Bench:
 
     def program(self, program: Program) -> core.Program:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
-                            keep_denormal_inputs=self.keep_denormals,
-                            keep_denormal_results=self.keep_denormals, dx10_clamp=self.dx10_clamp,
-                            fused_matrix_sums=self.fused, narrow=self.narrow)
+                            mode=self.mode | 0x30 * self.keep_denormals
+                            | 0x100 * self.dx10_clamp, fused_matrix_sums=self.fused,
+                            narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,

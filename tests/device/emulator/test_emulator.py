@@ -157,8 +157,7 @@ def test_workgroup_ids_take_the_next_sgprs(tmp_path: Path, timing: TimingModel) 
 
 
 @pytest.mark.parametrize(("fields", "what"), [
-    ({"ieee_mode": 1}, "IEEE"), ({"float_round_mode_32": 1}, "rounds to nearest"),
-    ({"float_denorm_mode_16_64": 0}, "f16 and f64"), ({"fp16_overflow": 1}, "fp16_overflow"),
+    ({"exception_fp_ieee_div_zero": 1}, "exceptions"),
     ({"user_sgpr_queue_ptr": 1, "user_sgpr_count": 4}, "queue_ptr"),
     ({"user_sgpr_dispatch_id": 1, "user_sgpr_count": 4}, "dispatch_id"),
     ({"private_segment_fixed_size": 131076}, "131076 bytes of scratch"),

@@ -41,8 +41,7 @@ def program(rows: list[dict[str, int]]) -> core.Program:
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
             record[name] = value
-    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, keep_denormal_inputs=False,
-                        keep_denormal_results=False, dx10_clamp=False)
+    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0)
 
 
 def run(compiled: core.Program) -> None:
@@ -113,5 +112,4 @@ def test_invalid_record_is_named(bench: Bench) -> None:
 @pytest.mark.parametrize("size", [1, core.RECORD_SIZE - 1, core.RECORD_SIZE + 1])
 def test_truncated_record_array(size: int) -> None:
     with pytest.raises(ValueError, match="whole number"):
-        core.Program(np.zeros(size, np.uint8), vgprs=8, agprs=0, keep_denormal_inputs=False,
-                     keep_denormal_results=False, dx10_clamp=False)
+        core.Program(np.zeros(size, np.uint8), vgprs=8, agprs=0, mode=0xC0)

@@ -126,15 +126,17 @@ def test_every_operation_is_an_instruction_of_the_isa() -> None:
 @pytest.mark.parametrize(("text", "what"), [
     ("v_mfma_f32_32x32x64_f8f6f4 a[0:15], v[0:7], v[8:15], a[0:15]", "v_mfma_f32_32x32x64_f8f6f4"),
     ("v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], a[0:15] blgp:1", "blgp"),
-    ("v_sin_f32_e32 v1, v2", "v_sin_f32"), ("s_getpc_b64 s[4:5]", "s_getpc_b64"),
-    ("v_add_f32_e64 v1, v2, v3 mul:2", "'mul'"), ("v_add_f32_e64 v1, v2, v3 div:2", "'div'"),
-    ("v_cmp_eq_u32_sdwa s[4:5], v2, v3 src0_sel:BYTE_0 src1_sel:DWORD", "SDWA"),
+    ("v_screen_partition_4se_b32_e32 v1, v2", "v_screen_partition_4se_b32"),
+    ("s_setreg_b32 hwreg(HW_REG_TRAPSTS), s4", "HW_REG_TRAPSTS"),
+    ("s_getreg_b32 s4, hwreg(HW_REG_HW_ID)", "HW_REG_HW_ID"),
+    ("v_mul_f32_e64 v1, v2, v3 mul:3", "'mul'"),
+    ("v_mad_u32_u16 v1, v2, v3, v4 op_sel:[0,0,0,1]", "op_sel"),
+    ("v_dot2_f32_f16 v1, v2, v3, v4 op_sel:[1,0,0]", "op_sel"),
+    ("v_fma_mix_f32 v1, v2, 70000.0, v4 op_sel_hi:[0,1,0]", "does not fit"),
     ("v_cvt_pk_fp8_f32 v1, v2, v3 op_sel:[1,0,0]", "op_sel"),
     ("v_pack_b32_f16 v1, v2, v3 op_sel:[0,0,1]", "op_sel"),
-    ("v_pk_add_f32 v[2:3], v[4:5], 1.0", "non-zero constants of packed"),
-    ("v_mov_b32_e32 v1, src_shared_base", "src_shared_base"), ("v_mov_b32_e32 v1, scc", "SCC"),
-    ("v_lshlrev_b64 v[2:3], 1, 2.0", "64-bit operands"),
-    ("v_cvt_f32_f16_e32 v1, 1.0", "f16 constants"),
+    ("v_pk_add_f32 v[2:3], v[4:5], 1.0", "half of a constant"),
+    ("v_mov_b32_e32 v1, src_shared_base", "src_shared_base"),
     ("ds_read_b32 v1, v2 gds", "'gds'"),
     ("buffer_load_format_x v1, off, s[4:7], 0", "buffer_load_format_x"),
     ("tbuffer_load_format_x v1, off, s[4:7], 0 format:1", "tbuffer_load_format_x"),
@@ -147,7 +149,7 @@ def test_what_is_not_modelled_is_refused_by_name(text: str, what: str) -> None:
 
 
 def test_integer_clamp_and_unallocated_registers_are_refused(bench: Bench) -> None:
-    for text, what in (("v_add_u32_e64 v1, v2, v3 clamp", "clamp"),
+    for text, what in (("v_xor_b32_e64 v1, v2, v3 clamp", "clamp"),
                        ("v_mov_b32_e32 v96, v2", "VGPR beyond"),
                        ("v_accvgpr_read_b32 v1, a32", "AGPR beyond"),
                        ("s_mov_b32 s4, ttmp3", "scalar register")):

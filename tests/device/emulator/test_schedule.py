@@ -50,8 +50,7 @@ class Grid:
     def launch(self, memory: core.Memory, threads: int = 1, order: Sequence[int] | None = None,
                resident: int = 16, budget: int = 60_000_000, seconds: float = 0.0) -> int:
         program = core.Program(lower(assemble([*OWN_DWORD, *self.body, *END])), vgprs=16, agprs=0,
-                               keep_denormal_inputs=True, keep_denormal_results=True,
-                               dx10_clamp=False)
+                               mode=0xF0)
         ids = np.array(range(self.groups) if order is None else order, np.uint32)
         return core.launch(
             program, memory, ids, grid=(self.groups, 1, 1), workgroup=(self.workgroup, 1, 1),

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 # (name, shape, destination dwords, dwords of each source, traits); the index is the operation id.
 OPERATIONS: Final[list[tuple[str, str, int, tuple[int, int, int], int]]]
+# How a constant becomes the value of each source, by operation id.
+SOURCE_TYPES: Final[list[tuple[str, str, str]]]
 # (name, byte offset, size, signed) of each field of a record.
 RECORD_FIELDS: Final[list[tuple[str, int, int, bool]]]
 RECORD_SIZE: Final[int]
@@ -29,16 +31,15 @@ class InvalidRecordError(ValueError):
     """A record that cannot run; ``args`` are its index and the reason."""
 
 class Program:
-    """A validated program. Raises `InvalidRecordError`, or ValueError for a truncated array.
+    """A validated program whose waves start with the floating-point fields ``mode`` of MODE.
 
     ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
-    every host of the build has; results do not depend on it.
+    every host of the build has; results do not depend on it. Raises `InvalidRecordError`, or
+    ValueError for a truncated array and other bits of MODE.
     """
 
-    def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
-                 keep_denormal_inputs: bool, keep_denormal_results: bool,
-                 dx10_clamp: bool, fused_matrix_sums: bool = False,
-                 narrow: bool = False) -> None: ...
+    def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int, mode: int,
+                 fused_matrix_sums: bool = False, narrow: bool = False) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

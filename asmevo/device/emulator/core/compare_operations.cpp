@@ -3,8 +3,7 @@
 #include <immintrin.h>
 #endif
 
-#include "float_bits.hpp"
-#include "operation.hpp"
+#include "typed_lanes.hpp"
 
 namespace asmevo {
 
@@ -45,6 +44,55 @@ void compare(Wave& w, const Step& s) {
   if constexpr (WritesExec) w.set_scalar64(kExec, mask);
 }
 
+// Operands of other sizes, lane by lane; `Source` reads halves, pairs and modifiers.
+template <class T, auto F, bool WritesExec>
+void compare_lanes(Wave& w, const Step& s) {
+  const Source<T> a(w, s, 0), b(w, s, 1);
+  u64 mask = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    if constexpr (std::is_same_v<T, F64>) {
+      const bool keep = w.fp.wide.keep_in;
+      mask |= u64{F(std::bit_cast<double>(soft::Wide::flush(a[i], keep)),
+                    std::bit_cast<double>(soft::Wide::flush(b[i], keep)))} << i;
+    } else if constexpr (std::is_same_v<T, F16>) {
+      const bool keep = w.fp.half.keep_in;
+      const auto value = [keep](u32 x) {
+        return as_float(f16_to_f32(static_cast<u32>(soft::Half::flush(x, keep))));
+      };
+      mask |= u64{F(value(a[i]), value(b[i]))} << i;
+    } else {
+      mask |= u64{F(a[i], b[i])} << i;
+    }
+  }
+  mask &= w.active();
+  w.set_scalar64(s.dst, mask);
+  if constexpr (WritesExec) w.set_scalar64(kExec, mask);
+}
+
+// Bit n of the mask asks for class n: signalling and quiet NaN, then -inf, -normal, -denormal, -0,
+// +0, +denormal, +normal, +inf. Denormals are seen as such in every mode.
+template <class F>
+u32 class_of(u64 x) {
+  if (F::is_nan(x)) return F::is_signalling(x) ? 0 : 1;
+  const bool negative = (x & F::kSign) != 0;
+  if (F::is_infinite(x)) return negative ? 2 : 9;
+  if (F::is_zero(x)) return negative ? 5 : 6;
+  if (F::is_denormal(x)) return negative ? 4 : 7;
+  return negative ? 3 : 8;
+}
+template <class T, bool WritesExec>
+void compare_class(Wave& w, const Step& s) {
+  const Source<T> a(w, s, 0);
+  const Source<U32> wanted(w, s, 1);
+  u64 mask = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    mask |= u64{(wanted[i] >> class_of<typename T::Format>(a[i])) & 1} << i;
+  }
+  mask &= w.active();
+  w.set_scalar64(s.dst, mask);
+  if constexpr (WritesExec) w.set_scalar64(kExec, mask);
+}
+
 #define ONE(prefix, name, T, traits, writes_exec, ...) \
   {prefix name, Shape::kCompare, 2, {1, 1, 0}, traits, \
    compare<T, [](T a, T b) -> bool { (void)a; (void)b; return (__VA_ARGS__); }, writes_exec>}
@@ -57,9 +105,45 @@ void compare(Wave& w, const Step& s) {
   BOTH("gt_" suffix, T, kNoTraits, a > b), BOTH("ne_" suffix, T, kNoTraits, a != b), \
   BOTH("ge_" suffix, T, kNoTraits, a >= b), BOTH("t_" suffix, T, kNoTraits, true)
 
+#define TYPED_ONE(prefix, name, T, traits, writes_exec, ...) \
+  {prefix name, Shape::kCompare, 2, {T::kWords, T::kWords, 0}, traits, \
+   compare_lanes<T, [](auto a, auto b) -> bool { (void)a; (void)b; return (__VA_ARGS__); }, \
+                 writes_exec>, {T::kType, T::kType}}
+#define TYPED(name, T, traits, ...) \
+  TYPED_ONE("v_cmp_", name, T, traits, false, __VA_ARGS__), \
+  TYPED_ONE("v_cmpx_", name, T, traits, true, __VA_ARGS__)
+#define TYPED_INTEGER(suffix, T) \
+  TYPED("f_" suffix, T, kNoTraits, false), TYPED("lt_" suffix, T, kNoTraits, a < b), \
+  TYPED("eq_" suffix, T, kNoTraits, a == b), TYPED("le_" suffix, T, kNoTraits, a <= b), \
+  TYPED("gt_" suffix, T, kNoTraits, a > b), TYPED("ne_" suffix, T, kNoTraits, a != b), \
+  TYPED("ge_" suffix, T, kNoTraits, a >= b), TYPED("t_" suffix, T, kNoTraits, true)
+#define TYPED_FLOAT(suffix, T) \
+  TYPED("f_" suffix, T, kMods, false), TYPED("lt_" suffix, T, kMods, a < b), \
+  TYPED("eq_" suffix, T, kMods, a == b), TYPED("le_" suffix, T, kMods, a <= b), \
+  TYPED("gt_" suffix, T, kMods, a > b), TYPED("lg_" suffix, T, kMods, (a < b) | (a > b)), \
+  TYPED("ge_" suffix, T, kMods, a >= b), TYPED("o_" suffix, T, kMods, (a == a) & (b == b)), \
+  TYPED("u_" suffix, T, kMods, (a != a) | (b != b)), TYPED("nge_" suffix, T, kMods, !(a >= b)), \
+  TYPED("nlg_" suffix, T, kMods, !((a < b) | (a > b))), TYPED("ngt_" suffix, T, kMods, !(a > b)), \
+  TYPED("nle_" suffix, T, kMods, !(a <= b)), TYPED("neq_" suffix, T, kMods, a != b), \
+  TYPED("nlt_" suffix, T, kMods, !(a < b)), TYPED("tru_" suffix, T, kMods, true)
+#define CLASS(suffix, T) \
+  {"v_cmp_class_" suffix, Shape::kCompare, 2, {T::kWords, 1, 0}, kMods, compare_class<T, false>, \
+   {T::kType}}, \
+  {"v_cmpx_class_" suffix, Shape::kCompare, 2, {T::kWords, 1, 0}, kMods, compare_class<T, true>, \
+   {T::kType}}
+
 constexpr Operation kTable[] = {
     INTEGER("i32", i32),
     INTEGER("u32", u32),
+    TYPED_INTEGER("i16", I16),
+    TYPED_INTEGER("u16", U16),
+    TYPED_INTEGER("i64", I64),
+    TYPED_INTEGER("u64", U64),
+    TYPED_FLOAT("f16", F16),
+    TYPED_FLOAT("f64", F64),
+    CLASS("f16", F16),
+    CLASS("f32", F32),
+    CLASS("f64", F64),
     BOTH("f_f32", float, kMods, false),
     BOTH("lt_f32", float, kMods, a < b),
     BOTH("eq_f32", float, kMods, a == b),

@@ -1,4 +1,7 @@
 // Branches, waits, barrier, GPR indexing and the operations that only cost time (SOPP).
+#include <string>
+
+#include "fault.hpp"
 #include "operation.hpp"
 
 namespace asmevo {
@@ -11,6 +14,11 @@ void branch(Wave& w, const Step& s) {
 }
 
 void nothing(Wave&, const Step&) {}
+
+// No trap handler is modelled: a trap ends the launch with its number (LLVM's llvm.trap is 2).
+void trap(Wave&, const Step& s) {
+  throw Fault(FaultKind::kIllegal, "the kernel trapped (s_trap " + std::to_string(s.imm0) + ")");
+}
 
 void end_program(Wave& w, const Step&) {
   w.stop = Stop::kEnd;
@@ -51,13 +59,26 @@ constexpr Operation kTable[] = {
      branch<[](Wave& w) { return w.scalar64(kVcc) != 0; }>},
     {"s_cbranch_execz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() == 0; }>},
     {"s_cbranch_execnz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() != 0; }>},
+    // Taken when a debugger has set a flag; there is none.
+    {"s_cbranch_cdbgsys", kB, 0, {}, kNoTraits, nothing},
+    {"s_cbranch_cdbguser", kB, 0, {}, kNoTraits, nothing},
+    {"s_cbranch_cdbgsys_or_user", kB, 0, {}, kNoTraits, nothing},
+    {"s_cbranch_cdbgsys_and_user", kB, 0, {}, kNoTraits, nothing},
     {"s_endpgm", kC, 0, {}, kNoTraits, end_program},
+    {"s_endpgm_saved", kC, 0, {}, kNoTraits, end_program},
+    {"s_trap", kC, 0, {}, kNoTraits, trap},
     {"s_barrier", kC, 0, {}, kNoTraits, barrier},
     {"s_waitcnt", kC, 0, {}, kNoTraits, waitcnt},
     {"s_nop", kC, 0, {}, kNoTraits, nothing},
     {"v_nop", kC, 0, {}, kNoTraits, nothing},
     {"s_sleep", kC, 0, {}, kNoTraits, nothing},
     {"s_setprio", kC, 0, {}, kNoTraits, nothing},
+    {"s_wakeup", kC, 0, {}, kNoTraits, nothing},
+    {"s_icache_inv", kC, 0, {}, kNoTraits, nothing},
+    {"s_incperflevel", kC, 0, {}, kNoTraits, nothing},
+    {"s_decperflevel", kC, 0, {}, kNoTraits, nothing},
+    {"s_ttracedata", kC, 0, {}, kNoTraits, nothing},
+    {"v_clrexcp", kC, 0, {}, kNoTraits, nothing},
     {"s_set_gpr_idx_on", kC, 0, {1, 0, 0}, kIndexesGprs, gpr_index_on},
     {"s_set_gpr_idx_off", kC, 0, {}, kNoTraits, gpr_index_off},
     {"s_set_gpr_idx_mode", kC, 0, {}, kNoTraits, gpr_index_mode},

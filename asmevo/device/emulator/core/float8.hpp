@@ -7,7 +7,7 @@
 namespace asmevo {
 
 inline constexpr u32 kFp8Mantissa = 3, kBf8Mantissa = 2;
-inline constexpr u32 kFnuzNan = 0x80;
+inline constexpr u32 kFnuzNan = 0x80, kFnuzMost = 0x7f;
 
 template <u32 Mantissa>
 inline constexpr u32 kFnuzBias = 1u << (6 - Mantissa);
@@ -26,10 +26,10 @@ inline u32 fnuz8_to_f32(u32 x) {
   return (x & 0xffu) == kFnuzNan ? kQuietNan : number | ((x & 0x80u) << 24);
 }
 
-// Round to nearest even. What would round past the largest value, and infinities, become NaN
-// (FP16_OVFL off: CDNA3 ISA, "FP8 and BF8 conversions").
+// Round to nearest even. What would round past the largest value, and infinities, become `overflow`:
+// NaN, or the largest value of their sign with FP16_OVFL (CDNA3 ISA, "FP8 and BF8 conversions").
 template <u32 Mantissa>
-inline u32 f32_to_fnuz8(u32 x) {
+inline u32 f32_to_fnuz8(u32 x, u32 overflow = kFnuzNan) {
   constexpr u32 kDropped = 23 - Mantissa;
   constexpr u32 kRebias = 127 - kFnuzBias<Mantissa>;
   const u32 magnitude = x & ~kSignBit;
@@ -42,8 +42,32 @@ inline u32 f32_to_fnuz8(u32 x) {
     const u32 odd = (magnitude >> kDropped) & 1u;
     code = (magnitude + (1u << (kDropped - 1)) - 1 + odd - (kRebias << 23)) >> kDropped;
   }
-  if (code > 0x7f || magnitude >= kExponent) return kFnuzNan;
-  return code == 0 ? 0 : code | ((x >> 24) & 0x80u);
+  const u32 sign = (x >> 24) & 0x80u;
+  const u32 number = code > 0x7f || magnitude == kExponent ? overflow | sign : code | sign;
+  return magnitude > kExponent ? kFnuzNan : code == 0 ? 0 : number;
+}
+
+// Stochastic rounding: the top bits of `noise`, as many as the format drops, are added to the
+// magnitude, which is then cut off. AMD's pseudo-code rounds that sum to nearest and lets a carry out
+// of the mantissa vanish; neither would round without bias, so it is not followed there.
+template <u32 Mantissa>
+inline u32 f32_to_fnuz8_stochastic(u32 x, u32 noise, u32 overflow) {
+  constexpr u32 kDropped = 23 - Mantissa;
+  constexpr u32 kRebias = 127 - kFnuzBias<Mantissa>;
+  const u32 magnitude = x & ~kSignBit, sign = (x >> 24) & 0x80u;
+  if (magnitude > kExponent) return kFnuzNan;
+  if (magnitude == kExponent) return overflow | sign;
+  const u32 sum = magnitude + (noise >> (32 - kDropped));
+  u32 code;
+  if (sum < (kRebias + 1) << 23) {
+    // In units of the format's smallest value; a scaling by a power of two is exact.
+    const float unit = as_float((254 - (kRebias + 1 - Mantissa)) << 23);
+    code = static_cast<u32>(as_float(sum) * unit);
+  } else {
+    code = (sum - (kRebias << 23)) >> kDropped;
+  }
+  if (code > 0x7f) return overflow | sign;
+  return code == 0 ? 0 : code | sign;
 }
 
 }  // namespace asmevo

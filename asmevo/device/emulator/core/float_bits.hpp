@@ -8,8 +8,10 @@
 namespace asmevo {
 
 inline constexpr u32 kExponent = 0x7f800000u;
-// Every arithmetic NaN result has this one payload, on every host. Hardware hands on an operand's
-// payload; no kernel can rely on it because the ISA does not say which operand's.
+// Every NaN that arithmetic or a conversion gives has this one payload, on every host. Hardware hands
+// on an operand's payload, quieted, but neither the ISA nor its pseudo-code says which operand's, so
+// no kernel can rely on it. Operations whose pseudo-code names the NaN they return (min, max, med3,
+// div_fixup) return that one.
 inline constexpr u32 kQuietNan = 0x7fc00000u;
 
 inline float as_float(u32 x) { return std::bit_cast<float>(x); }
@@ -21,24 +23,6 @@ inline u32 flush(u32 x, u32 keep) {
   return x & ~(is_small & ~keep);
 }
 inline u32 canonical(float x) { return x != x ? kQuietNan : as_bits(x); }
-
-// NaN rules of v_max_f32 and v_min_f32 with IEEE mode off: a number beats a NaN; +0 > -0.
-inline float max_f32(float a, float b) {
-  const float equal = as_float(as_bits(a) & as_bits(b));
-  const float lesser = a == b ? equal : b;
-  return ((a > b) | (b != b)) ? a : lesser;
-}
-inline float min_f32(float a, float b) {
-  const float equal = as_float(as_bits(a) | as_bits(b));
-  const float greater = a == b ? equal : b;
-  return ((a < b) | (b != b)) ? a : greater;
-}
-// CDNA3 ISA, V_MED3_F32: the minimum when an operand is NaN.
-inline float med3_f32(float a, float b, float c) {
-  const float low = min_f32(min_f32(a, b), c);
-  const float middle = max_f32(min_f32(a, b), min_f32(max_f32(a, b), c));
-  return ((a != a) | (b != b) | (c != c)) ? low : middle;
-}
 
 // Truncate with saturation; NaN gives 0.
 inline u32 to_u32(float x) {

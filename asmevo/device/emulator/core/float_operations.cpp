@@ -1,16 +1,18 @@
-// f32 VALU operations. Sources are flushed and results flushed and made canonical according to the
-// mode that the kernel descriptor sets (CDNA3 ISA, "Rounding and Denormal Modes"); rounding is to
-// nearest even, the host's own.
+// f32 VALU operations. Sources are flushed and results flushed and made canonical according to MODE
+// (CDNA3 ISA, "Rounding and Denormal Modes"). The loops here round to nearest even, as the host does;
+// other rounding modes and output modifiers go lane by lane through `Exact`, a function of bits.
 #include <cmath>
 
-#include "float8.hpp"
-#include "float_bits.hpp"
-#include "operation.hpp"
+#include "min_max.hpp"
+#include "round_integral.hpp"
 #include "transcendental.hpp"
+#include "typed_lanes.hpp"
 
 namespace asmevo {
 
 namespace {
+
+using soft::Single;
 
 // Clamp to [0, 1]; a NaN becomes 0 only in DX10 mode (CDNA3 ISA, "DX10_CLAMP").
 void clamp_row(u32* row, bool dx10) {
@@ -27,20 +29,41 @@ void finish(Wave& w, const Step& s, u32* out) {
   w.end_write(s.dst);
 }
 
+bool needs_exact(const Wave& w, const Step& s) { return w.fp.directed || s.omod != 0; }
+
 // Transcendentals take and give no denormals in any mode (LLVM, AMDGPULegalizerInfo: v_exp, v_log,
-// v_rcp and v_rsq "do not support denormals").
-template <auto F, bool Transcendental = false>
-void unary(Wave& w, const Step& s) {
+// v_rcp and v_rsq "do not support denormals"), and no rounding mode applies to them.
+template <auto F>
+void transcendental(Wave& w, const Step& s) {
+  constexpr auto kLane = [](u32 a) -> u32 {
+    return flush(canonical(F(as_float(flush(a, kSignBit)))), kSignBit);
+  };
+  if (s.omod != 0) [[unlikely]] {
+    return LaneHandler<F32(F32), kLane, HighHalf::kZero>::run(w, s);
+  }
   const u32* a = w.row(s.src[0], 0);
   u32* out = w.begin_write(s.dst);
-  const u32 in = Transcendental ? kSignBit : w.fp.keep_in;
-  const u32 keep = Transcendental ? kSignBit : w.fp.keep_out;
+  ASMEVO_LANES(i) out[i] = kLane(a[i]);
+  finish(w, s, out);
+}
+
+template <auto F, auto Exact>
+void unary(Wave& w, const Step& s) {
+  if (needs_exact(w, s)) [[unlikely]] {
+    return LaneHandler<F32(F32), Exact, HighHalf::kZero>::run(w, s);
+  }
+  const u32* a = w.row(s.src[0], 0);
+  u32* out = w.begin_write(s.dst);
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
   ASMEVO_LANES(i) out[i] = flush(canonical(F(as_float(flush(a[i], in)))), keep);
   finish(w, s, out);
 }
 
-template <auto F>
+template <auto F, auto Exact>
 void binary(Wave& w, const Step& s) {
+  if (needs_exact(w, s)) [[unlikely]] {
+    return LaneHandler<F32(F32, F32), Exact, HighHalf::kZero>::run(w, s);
+  }
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
   u32* out = w.begin_write(s.dst);
@@ -52,8 +75,11 @@ void binary(Wave& w, const Step& s) {
   finish(w, s, out);
 }
 
-template <auto F>
+template <auto F, auto Exact>
 void ternary(Wave& w, const Step& s) {
+  if (needs_exact(w, s)) [[unlikely]] {
+    return LaneHandler<F32(F32, F32, F32), Exact, HighHalf::kZero>::run(w, s);
+  }
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
   const u32* c = w.row(s.src[2], 2);
@@ -67,45 +93,55 @@ void ternary(Wave& w, const Step& s) {
   finish(w, s, out);
 }
 
-// f32 -> integer: the result is no float and takes no clamp.
+// extreme<Single> of flushed operands without branches.
+template <bool Maximum, bool Ieee>
+u32 extreme_bits(u32 a, u32 b) {
+  const float x = as_float(a), y = as_float(b);
+  const bool first = Maximum ? x > y : x < y;
+  u32 r = first ? a : b;
+  r = x == y ? (Maximum ? a & b : a | b) : r;
+  r = y != y ? (x != x ? b : a) : r;
+  if constexpr (Ieee) {
+    constexpr u32 kQuiet = static_cast<u32>(Single::kQuiet);
+    r = y != y && (b & kQuiet) == 0 ? b | kQuiet : r;
+    r = x != x && (a & kQuiet) == 0 ? a | kQuiet : r;
+  }
+  return r;
+}
+template <bool Maximum, bool Ieee>
+u32 extreme_bits3(u32 a, u32 b, u32 c) {
+  return extreme_bits<Maximum, Ieee>(extreme_bits<Maximum, Ieee>(a, b), c);
+}
+template <bool Ieee>
+u32 median_bits(u32 a, u32 b, u32 c) {
+  const u32 low = extreme_bits<false, Ieee>(a, b), high = extreme_bits<true, Ieee>(a, b);
+  const u32 middle = extreme_bits<true, Ieee>(low, extreme_bits<false, Ieee>(high, c));
+  const float x = as_float(a), y = as_float(b), z = as_float(c);
+  return (x != x) | (y != y) | (z != z) ? extreme_bits<false, Ieee>(low, c) : middle;
+}
+
+// A result that is one of the operands: the payload of a NaN survives.
 template <auto F>
-void to_integer(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  u32* out = w.begin_write(s.dst);
-  const u32 in = w.fp.keep_in;
-  ASMEVO_LANES(i) out[i] = F(as_float(flush(a[i], in)));
-  w.end_write(s.dst);
-}
-
-template <auto F>
-void from_bits(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = as_bits(F(a[i]));
-  finish(w, s, out);
-}
-
-// f16 -> f32 is exact and sees no f32 denormal.
-void from_f16(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = f16_to_f32(a[i]);
-  w.end_write(s.dst);
-}
-
-// src1 is an integer exponent; one multiplication by a power of two in double keeps the rounding.
-void ldexp_row(Wave& w, const Step& s) {
+void choose_rows(Wave& w, const Step& s) {
+  constexpr bool kThree = std::is_invocable_v<decltype(F), u32, u32, u32>;
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
+  const u32* c = kThree ? w.row(s.src[2], 2) : b;
   u32* out = w.begin_write(s.dst);
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    const i32 raw = static_cast<i32>(b[i]);
-    const i32 exponent = raw < -400 ? -400 : raw > 400 ? 400 : raw;
-    const double scale = std::bit_cast<double>(static_cast<u64>(exponent + 1023) << 52);
-    const double product = static_cast<double>(as_float(flush(a[i], w.fp.keep_in))) * scale;
-    out[i] = flush(canonical(static_cast<float>(product)), w.fp.keep_out);
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
+  ASMEVO_LANES(i) {
+    if constexpr (kThree) {
+      out[i] = flush(F(flush(a[i], in), flush(b[i], in), flush(c[i], in)), keep);
+    } else {
+      out[i] = flush(F(flush(a[i], in), flush(b[i], in)), keep);
+    }
   }
   finish(w, s, out);
+}
+template <class Signature, auto Plain, auto Ieee, auto Exact>
+void choose(Wave& w, const Step& s) {
+  if (s.omod != 0) [[unlikely]] return LaneHandler<Signature, Exact, HighHalf::kZero>::run(w, s);
+  w.fp.ieee ? choose_rows<Ieee>(w, s) : choose_rows<Plain>(w, s);
 }
 
 // Word `half` of a packed result takes word op_sel/op_sel_hi of each source.
@@ -118,7 +154,7 @@ const u32* packed_row(Wave& w, const Step& s, std::size_t source, std::size_t ha
   return w.prepare(o, source * 2 + half, word);
 }
 
-template <std::size_t Sources, auto F>
+template <std::size_t Sources, auto F, auto Exact>
 void packed(Wave& w, const Step& s) {
   const u32* lo[3];
   const u32* hi[3];
@@ -134,11 +170,19 @@ void packed(Wave& w, const Step& s) {
     const float r = F(as_float(flush(a, in)), as_float(flush(b, in)), as_float(flush(c, in)));
     return flush(canonical(r), keep);
   };
-  ASMEVO_LANES(i) {
-    const u32 r0 = one(a0[i], b0[i], c0[i]);
-    const u32 r1 = one(a1[i], b1[i], c1[i]);
-    out0[i] = r0;
-    out1[i] = r1;
+  if (w.fp.directed) [[unlikely]] {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      const u64 r0 = Exact(w.fp, a0[i], b0[i], c0[i]);
+      out1[i] = static_cast<u32>(Exact(w.fp, a1[i], b1[i], c1[i]));
+      out0[i] = static_cast<u32>(r0);
+    }
+  } else {
+    ASMEVO_LANES(i) {
+      const u32 r0 = one(a0[i], b0[i], c0[i]);
+      const u32 r1 = one(a1[i], b1[i], c1[i]);
+      out0[i] = r0;
+      out1[i] = r1;
+    }
   }
   if (s.flags & kFlagClamp) {
     clamp_row(out0, w.fp.dx10_clamp);
@@ -161,125 +205,100 @@ void packed_move(Wave& w, const Step& s) {
   w.end_write(s.dst, 2);
 }
 
-// Two conversions into the low half, or with the destination's op_sel bit the high half, of a
-// register that keeps its other half.
-template <auto F>
-void convert_pair(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  const u32* b = w.row(s.src[1], 1);
-  const u32* old = w.v + s.dst * kLanes;
-  u32* out = w.begin_write(s.dst);
-  const u32 shift = s.op_sel & 8 ? 16 : 0;
-  const u32 keep = ~(0xffffu << shift);
-  ASMEVO_LANES(i) out[i] = (old[i] & keep) | ((F(a[i]) | (F(b[i]) << 8)) << shift);
-  w.end_write(s.dst);
-}
-
-template <auto F>
-void combine(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  const u32* b = w.row(s.src[1], 1);
-  const u32 shift_a = s.op_sel & 1 ? 16 : 0, shift_b = s.op_sel & 2 ? 16 : 0;
-  u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = F(a[i] >> shift_a, b[i] >> shift_b);
-  w.end_write(s.dst);
-}
-
-template <u32 Mantissa>
-void from_fnuz8(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = fnuz8_to_f32<Mantissa>(a[i]);
-  w.end_write(s.dst);
-}
-template <u32 Mantissa>
-void from_fnuz8_pair(Wave& w, const Step& s) {
-  const u32* a = w.row(s.src[0], 0);
-  u32* out0 = w.begin_write(s.dst);
-  u32* out1 = out0 + kLanes;
-  ASMEVO_LANES(i) {
-    const u32 pair = a[i];
-    out0[i] = fnuz8_to_f32<Mantissa>(pair);
-    out1[i] = fnuz8_to_f32<Mantissa>(pair >> 8);
-  }
-  w.end_write(s.dst, 2);
-}
-
 inline float fused(float a, float b, float c) { return std::fma(a, b, c); }
 
+u64 exact_add(const FpMode& fp, u32 a, u32 b) { return soft::add<Single>(a, b, fp.single); }
+u64 exact_subtract(const FpMode& fp, u32 a, u32 b) { return exact_add(fp, a, b ^ kSignBit); }
+u64 exact_reverse(const FpMode& fp, u32 a, u32 b) { return exact_add(fp, b, a ^ kSignBit); }
+u64 exact_multiply(const FpMode& fp, u32 a, u32 b) {
+  return soft::multiply<Single>(a, b, fp.single);
+}
+u64 exact_fused(const FpMode& fp, u32 a, u32 b, u32 c) {
+  return soft::fused<Single>(a, b, c, fp.single);
+}
+// "DX9 rules, 0.0 * x = 0.0" (AMD's pseudo-code).
+u64 legacy_multiply(const FpMode& fp, u32 a, u32 b) {
+  const u64 x = Single::flush(a, fp.single.keep_in), y = Single::flush(b, fp.single.keep_in);
+  return Single::is_zero(x) || Single::is_zero(y) ? 0 : exact_multiply(fp, a, b);
+}
+template <bool Maximum>
+u64 exact_extreme(const FpMode& fp, u32 a, u32 b) {
+  return extreme<Single, Maximum>(a, b, fp.ieee, fp.single);
+}
+template <bool Maximum>
+u64 exact_extreme3(const FpMode& fp, u32 a, u32 b, u32 c) {
+  return extreme3<Single, Maximum>(a, b, c, fp.ieee, fp.single);
+}
+u64 exact_median(const FpMode& fp, u32 a, u32 b, u32 c) {
+  return median<Single>(a, b, c, fp.ieee, fp.single);
+}
+template <Integral Kind>
+u64 exact_integral(const FpMode& fp, u32 a) { return integral<Single, Kind>(a, fp.single); }
+
+using Two = F32(F32, F32);
+using Three = F32(F32, F32, F32);
 constexpr Shape kV = Shape::kVector;
-#define VOP1(name, ...) \
-  {name, kV, 1, {1, 0, 0}, kFloat, unary<[](float a) -> float { return (__VA_ARGS__); }>}
-#define TRANS(name, ...) \
-  {name, kV, 1, {1, 0, 0}, kFloat, unary<[](float a) -> float { return (__VA_ARGS__); }, true>}
-#define VOP2(name, ...) \
-  {name, kV, 1, {1, 1, 0}, kFloat, binary<[](float a, float b) -> float { return (__VA_ARGS__); }>}
-#define VOP3(name, traits, ...) \
-  {name, kV, 1, {1, 1, 1}, traits, \
-   ternary<[](float a, float b, float c) -> float { return (__VA_ARGS__); }>}
+#define VOP1(name, exact, ...) \
+  {name, kV, 1, {1, 0, 0}, kFloat, unary<[](float a) -> float { return (__VA_ARGS__); }, exact>}
+#define TRANS(name, function) {name, kV, 1, {1, 0, 0}, kFloat, transcendental<function>}
+#define VOP2(name, exact, ...) \
+  {name, kV, 1, {1, 1, 0}, kFloat, \
+   binary<[](float a, float b) -> float { return (__VA_ARGS__); }, exact>}
+#define FUSED(name, traits) {name, kV, 1, {1, 1, 1}, kFloat | traits, ternary<fused, exact_fused>}
 
 constexpr Operation kTable[] = {
-    VOP2("v_add_f32", a + b),
-    VOP2("v_sub_f32", a - b),
-    VOP2("v_subrev_f32", b - a),
-    VOP2("v_mul_f32", a * b),
-    VOP2("v_max_f32", max_f32(a, b)),
-    VOP2("v_min_f32", min_f32(a, b)),
-    VOP3("v_max3_f32", kFloat, max_f32(max_f32(a, b), c)),
-    VOP3("v_min3_f32", kFloat, min_f32(min_f32(a, b), c)),
-    VOP3("v_med3_f32", kFloat, med3_f32(a, b, c)),
-    VOP3("v_fma_f32", kFloat, fused(a, b, c)),
-    VOP3("v_fmac_f32", kFloat | kAccumulate, fused(a, b, c)),
-    VOP3("v_fmamk_f32", kNoTraits, fused(a, b, c)),
-    VOP3("v_fmaak_f32", kNoTraits, fused(a, b, c)),
-    VOP1("v_floor_f32", std::floor(a)),
-    VOP1("v_ceil_f32", std::ceil(a)),
-    VOP1("v_trunc_f32", std::trunc(a)),
-    VOP1("v_rndne_f32", std::nearbyint(a)),
-    TRANS("v_exp_f32", exp2_f32(a)),
-    TRANS("v_log_f32", log2_f32(a)),
-    TRANS("v_rcp_f32", rcp_f32(a)),
-    TRANS("v_rcp_iflag_f32", rcp_f32(a)),
-    TRANS("v_rsq_f32", rsq_f32(a)),
-    TRANS("v_sqrt_f32", sqrt_f32(a)),
-    {"v_ldexp_f32", kV, 1, {1, 1, 0}, kClamp, ldexp_row},
-    {"v_cvt_u32_f32", kV, 1, {1, 0, 0}, kMods, to_integer<to_u32>},
-    {"v_cvt_i32_f32", kV, 1, {1, 0, 0}, kMods, to_integer<to_i32>},
-    {"v_cvt_f16_f32", kV, 1, {1, 0, 0}, kMods,
-     to_integer<[](float a) { return f32_to_f16(as_bits(a)); }>},
-    {"v_cvt_pkrtz_f16_f32", kV, 1, {1, 1, 0}, kMods, combine<[](u32 a, u32 b) -> u32 {
-       return f32_to_f16_toward_zero(a) | (f32_to_f16_toward_zero(b) << 16);
-     }>},
-    {"v_cvt_pk_fp8_f32", kV, 1, {1, 1, 0}, kMods | kOpSel,
-     convert_pair<f32_to_fnuz8<kFp8Mantissa>>},
-    {"v_cvt_pk_bf8_f32", kV, 1, {1, 1, 0}, kMods | kOpSel,
-     convert_pair<f32_to_fnuz8<kBf8Mantissa>>},
-    {"v_cvt_f32_fp8", kV, 1, {1, 0, 0}, kNoTraits, from_fnuz8<kFp8Mantissa>},
-    {"v_cvt_f32_bf8", kV, 1, {1, 0, 0}, kNoTraits, from_fnuz8<kBf8Mantissa>},
-    {"v_cvt_pk_f32_fp8", kV, 2, {1, 0, 0}, kNoTraits, from_fnuz8_pair<kFp8Mantissa>},
-    {"v_cvt_pk_f32_bf8", kV, 2, {1, 0, 0}, kNoTraits, from_fnuz8_pair<kBf8Mantissa>},
-    // A 4-bit integer in sixteenths (CDNA3 ISA, V_CVT_OFF_F32_I4).
-    {"v_cvt_off_f32_i4", kV, 1, {1, 0, 0}, kNoTraits, from_bits<[](u32 a) {
-       return static_cast<float>(static_cast<i32>(a << 28) >> 28) * 0.0625f;
-     }>},
-    {"v_pack_b32_f16", kV, 1, {1, 1, 0}, kOpSel,
-     combine<[](u32 a, u32 b) -> u32 { return (a & 0xffffu) | (b << 16); }>},
-    {"v_cvt_f32_f16", kV, 1, {1, 0, 0}, kNoTraits, from_f16},
-    {"v_cvt_f32_u32", kV, 1, {1, 0, 0}, kNoTraits, from_bits<from_u32>},
-    {"v_cvt_f32_i32", kV, 1, {1, 0, 0}, kNoTraits, from_bits<from_i32>},
-    {"v_cvt_f32_ubyte0", kV, 1, {1, 0, 0}, kNoTraits,
-     from_bits<[](u32 a) { return from_u32(a & 0xff); }>},
-    {"v_cvt_f32_ubyte1", kV, 1, {1, 0, 0}, kNoTraits,
-     from_bits<[](u32 a) { return from_u32((a >> 8) & 0xff); }>},
-    {"v_cvt_f32_ubyte2", kV, 1, {1, 0, 0}, kNoTraits,
-     from_bits<[](u32 a) { return from_u32((a >> 16) & 0xff); }>},
-    {"v_cvt_f32_ubyte3", kV, 1, {1, 0, 0}, kNoTraits,
-     from_bits<[](u32 a) { return from_u32(a >> 24); }>},
-    {"v_pk_add_f32", kV, 2, {2, 2, 0}, kPacked | kFloat,
-     packed<2, [](float a, float b, float) { return a + b; }>},
-    {"v_pk_mul_f32", kV, 2, {2, 2, 0}, kPacked | kFloat,
-     packed<2, [](float a, float b, float) { return a * b; }>},
-    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kFloat, packed<3, fused>},
+    VOP2("v_add_f32", exact_add, a + b),
+    VOP2("v_sub_f32", exact_subtract, a - b),
+    VOP2("v_subrev_f32", exact_reverse, b - a),
+    VOP2("v_mul_f32", exact_multiply, a * b),
+    lane_operation<Two, legacy_multiply>("v_mul_legacy_f32"),
+    {"v_max_f32", kV, 1, {1, 1, 0}, kFloat,
+     choose<Two, extreme_bits<true, false>, extreme_bits<true, true>, exact_extreme<true>>},
+    {"v_min_f32", kV, 1, {1, 1, 0}, kFloat,
+     choose<Two, extreme_bits<false, false>, extreme_bits<false, true>, exact_extreme<false>>},
+    {"v_max3_f32", kV, 1, {1, 1, 1}, kFloat,
+     choose<Three, extreme_bits3<true, false>, extreme_bits3<true, true>, exact_extreme3<true>>},
+    {"v_min3_f32", kV, 1, {1, 1, 1}, kFloat,
+     choose<Three, extreme_bits3<false, false>, extreme_bits3<false, true>, exact_extreme3<false>>},
+    {"v_med3_f32", kV, 1, {1, 1, 1}, kFloat,
+     choose<Three, median_bits<false>, median_bits<true>, exact_median>},
+    FUSED("v_fma_f32", kNoTraits),
+    FUSED("v_fmac_f32", kAccumulate),
+    FUSED("v_fmamk_f32", kNoTraits),
+    FUSED("v_fmaak_f32", kNoTraits),
+    VOP1("v_floor_f32", exact_integral<Integral::kFloor>, std::floor(a)),
+    VOP1("v_ceil_f32", exact_integral<Integral::kCeil>, std::ceil(a)),
+    VOP1("v_trunc_f32", exact_integral<Integral::kTrunc>, std::trunc(a)),
+    VOP1("v_rndne_f32", exact_integral<Integral::kNearest>, std::nearbyint(a)),
+    lane_operation<F32(F32), [](const FpMode& fp, u32 a) {
+      return fraction<Single>(a, fp.single);
+    }>("v_fract_f32"),
+    lane_operation<F32(F32), [](const FpMode& fp, u32 a) {
+      return frexp_mantissa<Single>(a, fp.single);
+    }>("v_frexp_mant_f32"),
+    lane_operation<I32(F32), [](const FpMode& fp, u32 a) {
+      return frexp_exponent<Single>(a, fp.single);
+    }>("v_frexp_exp_i32_f32", kClamp),
+    lane_operation<F32(F32, I32), [](const FpMode& fp, u32 a, i32 n) {
+      return soft::scale<Single>(a, n, fp.single);
+    }>("v_ldexp_f32"),
+    TRANS("v_exp_f32", exp2_f32),
+    TRANS("v_log_f32", log2_f32),
+    TRANS("v_rcp_f32", rcp_f32),
+    TRANS("v_rcp_iflag_f32", rcp_f32),
+    TRANS("v_rsq_f32", rsq_f32),
+    TRANS("v_sqrt_f32", sqrt_f32),
+    // "Legacy semantics" of these two are nowhere described; the names are those of Southern
+    // Islands' v_exp_f32 and v_log_f32.
+    TRANS("v_exp_legacy_f32", exp2_f32),
+    TRANS("v_log_legacy_f32", log2_f32),
+    {"v_pk_add_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
+     packed<2, [](float a, float b, float) { return a + b; },
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_add(fp, a, b); }>},
+    {"v_pk_mul_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
+     packed<2, [](float a, float b, float) { return a * b; },
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_multiply(fp, a, b); }>},
+    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kClamp, packed<3, fused, exact_fused>},
     {"v_pk_mov_b32", kV, 2, {2, 2, 0}, kPacked, packed_move},
 };
 

@@ -2,7 +2,7 @@
 #include <bit>
 #include <utility>
 
-#include "operation.hpp"
+#include "typed_lanes.hpp"
 
 namespace asmevo {
 
@@ -33,6 +33,22 @@ void ternary(Wave& w, const Step& s) {
   u32* out = w.begin_write(s.dst);
   ASMEVO_LANES(i) out[i] = F(a[i], b[i], c[i]);
   w.end_write(s.dst);
+}
+
+// Operations that take clamp have their result in i64 too, where it does not wrap.
+template <class T, auto F, auto Exact>
+void clamped_binary(Wave& w, const Step& s) {
+  if (s.flags & kFlagClamp) [[unlikely]] {
+    return LaneHandler<T(T, T), Exact, HighHalf::kZero>::run(w, s);
+  }
+  binary<F>(w, s);
+}
+template <class T, auto F, auto Exact>
+void clamped_ternary(Wave& w, const Step& s) {
+  if (s.flags & kFlagClamp) [[unlikely]] {
+    return LaneHandler<T(T, T, T), Exact, HighHalf::kZero>::run(w, s);
+  }
+  ternary<F>(w, s);
 }
 
 // A source of one or two words, widened to 64 bits.
@@ -78,36 +94,64 @@ void carry(Wave& w, const Step& s) {
   const u32* a = w.row(s.src[Reverse ? 1 : 0], Reverse ? 1 : 0);
   const u32* b = w.row(s.src[Reverse ? 0 : 1], Reverse ? 0 : 1);
   const u64 in = CarryIn ? w.read64(s.src[2]) : 0;
+  const bool clamp = (s.flags & kFlagClamp) != 0;
   u32* out = w.begin_write(s.dst);
   u64 mask = 0;
   for (std::size_t i = 0; i < kLanes; ++i) {
     const u64 bit = (in >> i) & 1;
     const u64 r = Subtract ? u64{a[i]} - b[i] - bit : u64{a[i]} + b[i] + bit;
-    out[i] = static_cast<u32>(r);
-    mask |= ((r >> 32) & 1) << i;
+    const u64 over = (r >> 32) & 1;
+    out[i] = clamp && over != 0 ? (Subtract ? 0 : ~0u) : static_cast<u32>(r);
+    mask |= over << i;
   }
   const u64 active = w.active();
   w.end_write(s.dst);
   w.set_scalar64(s.sdst, mask & active);
 }
 
-void mad_u64_u32(Wave& w, const Step& s) {
+// The mask is bit 64 of the 65-bit sum: a carry, or the sign of a signed one.
+template <bool Signed>
+void mad_64(Wave& w, const Step& s) {
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
   const Wide c(w, s, 2);
+  const bool clamp = (s.flags & kFlagClamp) != 0;
   u32* lo = w.begin_write(s.dst);
   u32* hi = lo + kLanes;
   u64 mask = 0;
   for (std::size_t i = 0; i < kLanes; ++i) {
-    const u64 product = u64{a[i]} * b[i];
-    const u64 r = product + c[i];
-    mask |= u64{r < product} << i;
+    u64 r;
+    bool over;
+    if constexpr (Signed) {
+      const i64 product = i64{static_cast<i32>(a[i])} * static_cast<i32>(b[i]);
+      const u64 x = static_cast<u64>(product), y = c[i];
+      r = x + y;
+      const bool overflow = (((x ^ r) & (y ^ r)) >> 63) != 0;
+      over = (r >> 63 != 0) != overflow;
+      if (clamp && overflow) r = product < 0 ? u64{1} << 63 : ~(u64{1} << 63);
+    } else {
+      const u64 product = u64{a[i]} * b[i];
+      r = product + c[i];
+      over = r < product;
+      if (clamp && over) r = ~u64{0};
+    }
+    mask |= u64{over} << i;
     lo[i] = static_cast<u32>(r);
     hi[i] = static_cast<u32>(r >> 32);
   }
   const u64 active = w.active();
   w.end_write(s.dst, 2);
   w.set_scalar64(s.sdst, mask & active);
+}
+
+// Exchanges two registers in the active lanes.
+void swap(Wave& w, const Step& s) {
+  u32* a = w.v + s.dst * kLanes;
+  u32* b = w.v + s.src[0].index * kLanes;
+  const u64 active = w.active();
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    if ((active >> i) & 1) std::swap(a[i], b[i]);
+  }
 }
 
 void conditional_mask(Wave& w, const Step& s) {
@@ -221,6 +265,8 @@ u32 bfe_i32(u32 a, u32 b, u32 c) {
   return static_cast<u32>(static_cast<i32>(field << (32 - width)) >> (32 - width));
 }
 i32 sext24(u32 x) { return static_cast<i32>(x << 8) >> 8; }
+i64 low24(i64 x) { return x & 0xffffff; }
+i64 signed24(i64 x) { return sext24(static_cast<u32>(x)); }
 i32 si(u32 x) { return static_cast<i32>(x); }
 u32 min_i(u32 a, u32 b) { return si(a) < si(b) ? a : b; }
 u32 max_i(u32 a, u32 b) { return si(a) > si(b) ? a : b; }
@@ -235,6 +281,14 @@ constexpr Shape kV = Shape::kVector;
 #define VOP3(name, ...) \
   {name, kV, 1, {1, 1, 1}, kNoTraits, \
    ternary<[](u32 a, u32 b, u32 c) -> u32 { return (__VA_ARGS__); }>}
+#define CLAMP2(name, T, exact, ...) \
+  {name, kV, 1, {1, 1, 0}, kClamp, \
+   clamped_binary<T, [](u32 a, u32 b) -> u32 { return (__VA_ARGS__); }, \
+                  [](i64 a, i64 b) -> i64 { return (exact); }>}
+#define CLAMP3(name, T, exact, ...) \
+  {name, kV, 1, {1, 1, 1}, kClamp, \
+   clamped_ternary<T, [](u32 a, u32 b, u32 c) -> u32 { return (__VA_ARGS__); }, \
+                   [](i64 a, i64 b, i64 c) -> i64 { return (exact); }>}
 #define WIDE2(name, A, B, ...) \
   {name, kV, 2, {A, B, 0}, kNoTraits, wide<2, [](u64 a, u64 b, u64) -> u64 { return (__VA_ARGS__); }>}
 
@@ -252,25 +306,29 @@ constexpr Operation kTable[] = {
     VOP2("v_lshlrev_b32", b << (a & 31)),
     VOP2("v_lshrrev_b32", b >> (a & 31)),
     VOP2("v_ashrrev_i32", static_cast<u32>(si(b) >> (a & 31))),
-    VOP2("v_add_u32", a + b),
-    VOP2("v_sub_u32", a - b),
-    VOP2("v_subrev_u32", b - a),
-    VOP2("v_add_i32", a + b),
-    VOP2("v_sub_i32", a - b),
+    CLAMP2("v_add_u32", U32, a + b, a + b),
+    CLAMP2("v_sub_u32", U32, a - b, a - b),
+    CLAMP2("v_subrev_u32", U32, b - a, b - a),
+    CLAMP2("v_add_i32", I32, a + b, a + b),
+    CLAMP2("v_sub_i32", I32, a - b, a - b),
     VOP2("v_mul_lo_u32", a * b),
     VOP2("v_mul_hi_u32", static_cast<u32>((u64{a} * b) >> 32)),
     VOP2("v_mul_hi_i32", static_cast<u32>((i64{si(a)} * si(b)) >> 32)),
-    VOP2("v_mul_u32_u24", (a & 0xffffffu) * (b & 0xffffffu)),
+    CLAMP2("v_mul_u32_u24", U32, low24(a) * low24(b), (a & 0xffffffu) * (b & 0xffffffu)),
     VOP2("v_mul_hi_u32_u24", static_cast<u32>((u64{a & 0xffffffu} * (b & 0xffffffu)) >> 32)),
-    VOP2("v_mul_i32_i24", static_cast<u32>(i64{sext24(a)} * sext24(b))),
+    CLAMP2("v_mul_i32_i24", I32, signed24(a) * signed24(b),
+           static_cast<u32>(i64{sext24(a)} * sext24(b))),
+    VOP2("v_mul_hi_i32_i24", static_cast<u32>((i64{sext24(a)} * sext24(b)) >> 32)),
     VOP2("v_min_i32", min_i(a, b)),
     VOP2("v_max_i32", max_i(a, b)),
     VOP2("v_min_u32", min_u(a, b)),
     VOP2("v_max_u32", max_u(a, b)),
     VOP2("v_bcnt_u32_b32", static_cast<u32>(std::popcount(a)) + b),
     VOP2("v_bfm_b32", ((1u << (a & 31)) - 1) << (b & 31)),
-    VOP3("v_mad_u32_u24", (a & 0xffffffu) * (b & 0xffffffu) + c),
-    VOP3("v_mad_i32_i24", static_cast<u32>(i64{sext24(a)} * sext24(b)) + c),
+    CLAMP3("v_mad_u32_u24", U32, low24(a) * low24(b) + c,
+           (a & 0xffffffu) * (b & 0xffffffu) + c),
+    CLAMP3("v_mad_i32_i24", I32, signed24(a) * signed24(b) + c,
+           static_cast<u32>(i64{sext24(a)} * sext24(b)) + c),
     VOP3("v_add3_u32", a + b + c),
     VOP3("v_lshl_add_u32", (a << (b & 31)) + c),
     VOP3("v_add_lshl_u32", (a + b) << (c & 31)),
@@ -293,17 +351,21 @@ constexpr Operation kTable[] = {
     {"v_mbcnt_lo_u32_b32", kV, 1, {1, 1, 0}, kNoTraits, mask_count<false>},
     {"v_mbcnt_hi_u32_b32", kV, 1, {1, 1, 0}, kNoTraits, mask_count<true>},
     {"v_cndmask_b32", kV, 1, {1, 1, 2}, kMods | kCarryIn, conditional_mask},
-    {"v_add_co_u32", kV, 1, {1, 1, 0}, kCarryOut, carry<false, false, false>},
-    {"v_sub_co_u32", kV, 1, {1, 1, 0}, kCarryOut, carry<true, false, false>},
-    {"v_subrev_co_u32", kV, 1, {1, 1, 0}, kCarryOut, carry<true, true, false>},
-    {"v_addc_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn, carry<false, false, true>},
-    {"v_subb_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn, carry<true, false, true>},
-    {"v_subbrev_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn, carry<true, true, true>},
-    {"v_mad_u64_u32", kV, 2, {1, 1, 2}, kCarryOut, mad_u64_u32},
+    {"v_add_co_u32", kV, 1, {1, 1, 0}, kCarryOut | kClamp, carry<false, false, false>},
+    {"v_sub_co_u32", kV, 1, {1, 1, 0}, kCarryOut | kClamp, carry<true, false, false>},
+    {"v_subrev_co_u32", kV, 1, {1, 1, 0}, kCarryOut | kClamp, carry<true, true, false>},
+    {"v_addc_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn | kClamp, carry<false, false, true>},
+    {"v_subb_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn | kClamp, carry<true, false, true>},
+    {"v_subbrev_co_u32", kV, 1, {1, 1, 2}, kCarryOut | kCarryIn | kClamp, carry<true, true, true>},
+    {"v_mad_u64_u32", kV, 2, {1, 1, 2}, kCarryOut | kClamp, mad_64<false>,
+     {Type::kWord, Type::kWord, Type::kUnsigned64}},
+    {"v_mad_i64_i32", kV, 2, {1, 1, 2}, kCarryOut | kClamp, mad_64<true>,
+     {Type::kWord, Type::kWord, Type::kSigned64}},
+    {"v_swap_b32", kV, 1, {1, 0, 0}, kSwaps, swap},
     WIDE2("v_lshlrev_b64", 1, 2, b << (a & 63)),
     WIDE2("v_lshrrev_b64", 1, 2, b >> (a & 63)),
     WIDE2("v_ashrrev_i64", 1, 2, static_cast<u64>(static_cast<i64>(b) >> (a & 63))),
-    {"v_mov_b64", kV, 2, {2, 0, 0}, kNoTraits, wide_move},
+    {"v_mov_b64", kV, 2, {2, 0, 0}, kNoTraits, wide_move, {Type::kUnsigned64}},
     {"v_lshl_add_u64", kV, 2, {2, 1, 2}, kNoTraits,
      wide<3, [](u64 a, u64 b, u64 c) -> u64 { return (a << (b & 7)) + c; }>},
     {"v_accvgpr_read_b32", kV, 1, {1, 0, 0}, kAccSource, unary<[](u32 a) { return a; }>},

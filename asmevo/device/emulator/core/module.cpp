@@ -127,8 +127,27 @@ std::vector<Record> copy_records(const ConstBytes& bytes) {
   return records;
 }
 
-FpMode fp_mode(bool keep_denormal_inputs, bool keep_denormal_results, bool dx10_clamp) {
-  return {keep_denormal_inputs ? ~0u : kSignBit, keep_denormal_results ? ~0u : kSignBit, dx10_clamp};
+const char* type_name(Type type) {
+  switch (type) {
+    case Type::kWord: return "word";
+    case Type::kShort: return "short";
+    case Type::kHalf: return "half";
+    case Type::kPair: return "pair";
+    case Type::kMixed: return "mixed";
+    case Type::kUnsigned64: return "unsigned64";
+    case Type::kSigned64: return "signed64";
+    case Type::kWide: return "wide";
+  }
+  return "";
+}
+
+nb::list operation_types() {
+  nb::list out;
+  for (const Operation& op : operations()) {
+    out.append(nb::make_tuple(type_name(op.types[0]), type_name(op.types[1]),
+                              type_name(op.types[2])));
+  }
+  return out;
 }
 
 u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::array<u32, 3> grid,
@@ -189,6 +208,7 @@ NB_MODULE(asmevo_core, m) {
   }
 #endif
   m.attr("OPERATIONS") = operation_list();
+  m.attr("SOURCE_TYPES") = operation_types();
   m.attr("RECORD_FIELDS") = record_fields();
   m.attr("RECORD_SIZE") = sizeof(Record);
   m.attr("CONSTANT") = kConstant;
@@ -208,7 +228,8 @@ NB_MODULE(asmevo_core, m) {
       nb::make_tuple("reads_dst", int{kReadsDst}), nb::make_tuple("atomic", int{kAtomic}),
       nb::make_tuple("op_sel", int{kOpSel}), nb::make_tuple("broadcasts_a", int{kBroadcastsA}),
       nb::make_tuple("permutes_b", int{kPermutesB}),
-      nb::make_tuple("returns_half", int{kReturnsHalf}));
+      nb::make_tuple("returns_half", int{kReturnsHalf}), nb::make_tuple("omod", int{kOmod}),
+      nb::make_tuple("keeps_dst", int{kKeepsDst}), nb::make_tuple("swaps", int{kSwaps}));
 
   static nb::exception<Fault> fault_type(m, "FaultError");
   nb::register_exception_translator(
@@ -236,13 +257,13 @@ NB_MODULE(asmevo_core, m) {
 
   nb::class_<Program>(m, "Program")
       .def("__init__",
-           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, bool in, bool out,
-              bool dx10, bool fused, bool narrow) {
-             new (self) Program(copy_records(records), vgprs, agprs, fp_mode(in, out, dx10),
+           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool fused,
+              bool narrow) {
+             if ((mode & ~kModeFloat) != 0) throw std::invalid_argument("unknown bits of MODE");
+             new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode),
                                 Choices{narrow, fused});
            },
-           nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"),
-           nb::arg("keep_denormal_inputs"), nb::arg("keep_denormal_results"), nb::arg("dx10_clamp"),
+           nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"), nb::arg("mode"),
            nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false)
       .def("__len__", &Program::size);
 

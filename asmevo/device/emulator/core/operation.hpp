@@ -30,24 +30,39 @@ enum class Shape : u8 {
 
 enum Trait : u32 {
   kNoTraits = 0,
-  kMods = 1 << 0,        // sources take neg and abs
-  kClamp = 1 << 10,      // the result takes clamp
-  kFloat = kMods | kClamp,
-  kCarryOut = 1 << 1,    // writes a mask to sdst
-  kCarryIn = 1 << 2,     // src2 is a scalar pair
-  kAccumulate = 1 << 3,  // src2 is the destination
-  kPacked = 1 << 4,      // VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi
-  kAccSource = 1 << 5,   // src0 is an AGPR
-  kAccDst = 1 << 6,      // the destination is an AGPR
-  kStore = 1 << 7,       // dst is read, not written
-  kSimm16 = 1 << 8,      // SOPK: the last source is a sign-extended 16-bit immediate
+  kMods = 1 << 0,  // sources take neg and abs
+  kClamp = 1 << 1,  // the result takes clamp
+  kOmod = 1 << 2,  // the result takes mul:2, mul:4 and div:2
+  kFloat = kMods | kClamp | kOmod,
+  kCarryOut = 1 << 3,  // writes a mask to sdst
+  kCarryIn = 1 << 4,  // src2 is a scalar pair
+  kAccumulate = 1 << 5,  // src2 is the destination
+  kPacked = 1 << 6,  // VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi
+  kAccSource = 1 << 7,  // src0 is an AGPR
+  kAccDst = 1 << 8,  // the destination is an AGPR
+  kStore = 1 << 9,  // dst is read, not written
+  kSimm16 = 1 << 10,  // SOPK: the last source is a sign-extended 16-bit immediate
   kIndexesGprs = 1 << 11,  // turns GPR indexing on
-  kAtomic = 1 << 12,     // dst is the data; sdst receives the old value
-  kOpSel = 1 << 13,      // VOP3: op_sel bit i is of source i, bit 3 of the destination
-  kReadsDst = 1 << 9,    // SOPK: src0 is the destination; a sparse matrix operation adds to dst
-  kBroadcastsA = 1 << 14,  // matrix operation of several blocks: takes CBSZ and ABID
-  kPermutesB = 1 << 15,  // matrix operation that takes BLGP
-  kReturnsHalf = 1 << 16,  // an atomic's old value has half the words of its data
+  kAtomic = 1 << 12,  // dst is the data; sdst receives the old value
+  kOpSel = 1 << 13,  // VOP3: op_sel bit i is of source i, bit 3 of the destination
+  kKeepsDst = 1 << 14,  // part of the destination keeps its value whatever the modifiers
+  kSwaps = 1 << 15,  // src0 is written as well
+  kReadsDst = 1 << 16,  // SOPK: src0 is the destination; a sparse matrix operation adds to dst
+  kBroadcastsA = 1 << 17,  // matrix operation of several blocks: takes CBSZ and ABID
+  kPermutesB = 1 << 18,  // matrix operation that takes BLGP
+  kReturnsHalf = 1 << 19,  // an atomic's old value has half the words of its data
+};
+
+// How a constant becomes the value of a source.
+enum class Type : u8 {
+  kWord,        // a 32-bit pattern; a float is f32
+  kShort,       // 16 bits; a float is f16
+  kHalf,        // f16
+  kPair,        // two 16-bit elements: an integer is 32 bits wide, a float is f16 in the low half
+  kMixed,       // f32, or f16 where op_sel_hi says so
+  kUnsigned64,  // an inline integer is sign-extended, a literal zero-extended
+  kSigned64,    // both are sign-extended
+  kWide,        // f64; a literal is its upper half
 };
 
 struct Operation {
@@ -57,6 +72,7 @@ struct Operation {
   u8 src_words[3];
   u32 traits;
   Handler handler;
+  Type types[3] = {};
   Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
   Handler fused = nullptr;  // matrix sums as CDNA3 takes them, where they differ
   Handler wide_fused = nullptr;
@@ -64,8 +80,18 @@ struct Operation {
 
 std::span<const Operation> scalar_operations();
 std::span<const Operation> control_operations();
+std::span<const Operation> mode_operations();
 std::span<const Operation> integer_operations();
+std::span<const Operation> short_operations();
+std::span<const Operation> byte_operations();
+std::span<const Operation> dot_operations();
 std::span<const Operation> float_operations();
+std::span<const Operation> half_operations();
+std::span<const Operation> packed_operations();
+std::span<const Operation> double_operations();
+std::span<const Operation> conversion_operations();
+std::span<const Operation> division_operations();
+std::span<const Operation> transcendental_operations();
 std::span<const Operation> compare_operations();
 std::span<const Operation> matrix_operations();
 std::span<const Operation> scalar_memory_operations();

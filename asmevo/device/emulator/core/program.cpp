@@ -66,13 +66,17 @@ void run_dpp(Wave& w, const Step& s) {
       if (((exec >> pattern.source[i]) & 1) == 0) readable &= ~(u64{1} << i);
     }
   }
+  const bool wide = s.src_words[0] == 2;
   for (std::size_t i = 0; i < kLanes; ++i) w.permuted[0][i] = in[pattern.source[i]];
+  if (wide) {
+    for (std::size_t i = 0; i < kLanes; ++i) w.permuted[1][i] = in[kLanes + pattern.source[i]];
+  }
   u64 mask = pattern.write;
   if (!pattern.bound_ctrl) {
     mask &= readable;
   } else if (readable != kAllLanes) {
     for (std::size_t i = 0; i < kLanes; ++i) {
-      if (((readable >> i) & 1) == 0) w.permuted[0][i] = 0;
+      if (((readable >> i) & 1) == 0) w.permuted[0][i] = w.permuted[1][i] = 0;
     }
   }
   w.write_mask = mask;
@@ -86,6 +90,19 @@ u32 select(u32 x, u8 which, bool extend) {
   const u32 shift = which < kSelectWord0 ? 8 * which : 16 * (which - kSelectWord0);
   const u32 top = x << (32 - bits - shift);
   return extend ? static_cast<u32>(static_cast<i32>(top) >> (32 - bits)) : top >> (32 - bits);
+}
+
+// Sources that are VCCZ, EXECZ or SCC find their value behind the scalar registers.
+void run_status(Wave& w, const Step& s) {
+  for (u16 k = 0; k < 3; ++k) {
+    if (s.src[k].kind != Operand::Kind::kStatus) continue;
+    const u16 which = s.src[k].index;
+    const u32 value = which == kVccz    ? w.scalar64(kVcc) == 0
+                      : which == kExecz ? w.exec() == 0
+                                        : w.scc;
+    w.set_scalar64(kScalarFile + 2 * k, value);
+  }
+  s.inner->handler(w, *s.inner);
 }
 
 void run_sdwa(Wave& w, const Step& s) {
@@ -184,6 +201,10 @@ Operand Program::source(u16 reg, u64 value, u8 words) {
       rows[kLanes + i] = static_cast<u32>(value >> 32);
     }
     o.rows = rows.data();
+  } else if (reg == kVccz || reg == kExecz || reg == kScc) {
+    require(words <= 2, "a status bit has no more than two words");
+    o.kind = Operand::Kind::kStatus;
+    o.index = reg;
   } else if (reg < kVgpr0) {
     o.kind = Operand::Kind::kScalar;
     o.index = scalar(reg, words);
@@ -243,6 +264,7 @@ Step Program::resolve(const Record& r) {
   s.imm1 = r.imm1;
   s.op_sel = r.op_sel;
   s.op_sel_hi = r.op_sel_hi;
+  s.omod = r.omod;
   s.dst_words = op.dst_words;
 
   const u16 regs[3] = {r.src0, r.src1, r.src2};
@@ -265,8 +287,10 @@ Step Program::resolve(const Record& r) {
   const auto kind = [&](std::size_t k) { return s.src[k].kind; };
   const auto is_vector = [&](std::size_t k) { return kind(k) == Operand::Kind::kVector; };
   const auto is_agpr = [&](std::size_t k) { return is_vector(k) && regs[k] >= kAgpr0; };
+  const auto is_status = [&](std::size_t k) { return kind(k) == Operand::Kind::kStatus; };
   const auto is_value = [&](std::size_t k) {
-    return kind(k) == Operand::Kind::kScalar || kind(k) == Operand::Kind::kConstant;
+    return kind(k) == Operand::Kind::kScalar || kind(k) == Operand::Kind::kConstant ||
+           is_status(k);
   };
 
   switch (op.shape) {
@@ -301,9 +325,12 @@ Step Program::resolve(const Record& r) {
         require(kind(k) != Operand::Kind::kAbsent, "a source is missing");
         const bool acc = (op.traits & kAccSource) && k == 0;
         require(is_agpr(k) == acc, "a source is the wrong kind of register");
+        // Scalars are broadcast to at most two scratch rows a source.
+        require(op.src_words[k] <= 2 || is_vector(k), "a wide source must be vector registers");
       }
       if (op.traits & kCarryIn) require(is_value(2), "the mask must be scalar");
       if (op.traits & kCarryOut) s.sdst = scalar(r.sdst, 2);
+      if (op.traits & kSwaps) require(is_vector(0), "the exchanged registers must be VGPRs");
       break;
     }
     case Shape::kCompare:
@@ -386,7 +413,8 @@ Step Program::resolve(const Record& r) {
     s.neg_lo = r.neg;
     s.neg_hi = r.neg_hi;
   } else {
-    require(((op.traits & kOpSel) || r.op_sel == 0) && r.op_sel_hi == 0 && r.neg_hi == 0,
+    require(((op.traits & kOpSel) || r.op_sel == 0) && r.op_sel < 16 && r.op_sel_hi == 0 &&
+                r.neg_hi == 0,
             "unexpected packed modifier");
     require((op.traits & kMods) || (r.neg == 0 && r.abs == 0), "unexpected neg or abs");
     for (std::size_t k = 0; k < 3; ++k) {
@@ -395,10 +423,15 @@ Step Program::resolve(const Record& r) {
     }
   }
   require((op.traits & kClamp) || !(r.flags & kFlagClamp), "unexpected clamp");
+  require(((op.traits & kOmod) || r.omod == 0) && r.omod < 4, "unexpected output modifier");
   if (r.flags & kFlagDpp) {
-    require(op.shape == Shape::kVector && op.dst_words == 1 && op.src_words[0] == 1 &&
-                !(op.traits & (kCarryOut | kAccSource | kAccDst)) && is_vector(0),
+    const bool wide = op.dst_words == 2 || op.src_words[0] == 2;
+    require(op.shape == Shape::kVector && op.dst_words <= 2 && op.src_words[0] >= 1 &&
+                op.src_words[0] <= 2 && !(op.traits & (kAccSource | kAccDst | kSwaps | kPacked)) &&
+                is_vector(0),
             "DPP is not modelled for this operation");
+    // CDNA3 ISA, "DPP": 64-bit operations have row_newbcast only.
+    require(!wide || (r.dpp_ctrl & 0xfff0u) == 0x150, "64-bit DPP takes row_newbcast only");
     s.dpp = dpp(r);
     Step& inner = inner_.emplace_back(s);
     inner.src[0].kind = Operand::Kind::kPermuted;
@@ -408,20 +441,35 @@ Step Program::resolve(const Record& r) {
   }
   if (r.flags & kFlagSdwa) {
     s.sdwa = sdwa(r);
-    require(op.shape == Shape::kVector && op.src_words[0] == 1 && !(r.flags & kFlagDpp) &&
-                (op.dst_words == 1 || s.sdwa->dst_select == kSelectDword) &&
-                !(op.traits & (kCarryOut | kAccSource | kAccDst | kPacked)),
+    require((op.shape == Shape::kVector || op.shape == Shape::kCompare) && op.src_words[0] == 1 &&
+                !(r.flags & kFlagDpp) &&
+                ((op.dst_words == 1 && op.shape == Shape::kVector) ||
+                 s.sdwa->dst_select == kSelectDword) &&
+                !(op.traits & (kAccSource | kAccDst | kPacked | kSwaps)),
             "SDWA is not modelled for this operation");
     Step& inner = inner_.emplace_back(s);
     for (std::size_t k = 0; k < 2; ++k) {
       if (op.src_words[k] == 0 || s.sdwa->select[k] == kSelectDword) continue;
-      require(op.src_words[k] == 1 && r.neg == 0 && r.abs == 0,
-              "neg and abs of a selected part are not modelled");
+      require(op.src_words[k] == 1 && !is_status(k), "this part cannot be selected");
       inner.src[k].kind = Operand::Kind::kPermuted;
       inner.src[k].index = static_cast<u16>(k);
     }
     s.inner = &inner;
     s.handler = run_sdwa;
+  }
+  if (is_status(0) || is_status(1) || is_status(2)) {
+    require((op.shape == Shape::kScalar || op.shape == Shape::kVector ||
+             op.shape == Shape::kCompare || op.shape == Shape::kReadLane ||
+             op.shape == Shape::kWriteLane) && s.inner == nullptr,
+            "a status bit is not modelled as a source here");
+    Step& inner = inner_.emplace_back(s);
+    for (u16 k = 0; k < 3; ++k) {
+      if (!is_status(k)) continue;
+      inner.src[k].kind = Operand::Kind::kScalar;
+      inner.src[k].index = kScalarFile + 2 * k;
+    }
+    s.inner = &inner;
+    s.handler = run_status;
   }
   return s;
 }

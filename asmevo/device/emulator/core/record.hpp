@@ -14,6 +14,10 @@ inline constexpr std::uint16_t kVcc = 106;
 inline constexpr std::uint16_t kM0 = 124;
 inline constexpr std::uint16_t kExec = 126;
 inline constexpr std::uint16_t kScalarFile = 128;
+// Sources that hardware computes (CDNA3 ISA, "Instruction Operands"): the operand codes, and where a
+// step finds the value of each of its sources behind the registers.
+inline constexpr std::uint16_t kVccz = 251, kExecz = 252, kScc = 253;
+inline constexpr std::uint16_t kStatusSlots = 6;
 inline constexpr std::uint16_t kVgpr0 = 256;
 inline constexpr std::uint16_t kAgpr0 = 512;
 inline constexpr std::uint16_t kRegisterEnd = 768;
@@ -46,7 +50,7 @@ struct Record {
   std::uint8_t neg_hi;        // VOP3P
   std::uint8_t op_sel, op_sel_hi;
   std::uint8_t row_mask, bank_mask;
-  std::uint8_t reserved;
+  std::uint8_t omod;          // 1: mul:2, 2: mul:4, 3: div:2
 };
 static_assert(sizeof(Record) == 60);
 
@@ -72,6 +76,7 @@ inline constexpr std::array kRecordFields{
     ASMEVO_FIELD(abs, false),         ASMEVO_FIELD(neg_hi, false),
     ASMEVO_FIELD(op_sel, false),      ASMEVO_FIELD(op_sel_hi, false),
     ASMEVO_FIELD(row_mask, false),    ASMEVO_FIELD(bank_mask, false),
+    ASMEVO_FIELD(omod, false),
 };
 #undef ASMEVO_FIELD
 

@@ -139,6 +139,37 @@ u32 leading_sign(T a) {
   return leading_zeros<T>(static_cast<S>(a) < 0 ? ~a : a);
 }
 
+// EXEC itself becomes the result, which the destination receives as well.
+template <auto F>
+void write_exec(Wave& w, const Step& s) {
+  const u64 result = F(w.read64(s.src[0]), w.exec());
+  w.set_scalar64(kExec, result);
+  w.set_scalar64(s.dst, result);
+  w.scc = result != 0;
+}
+
+// One bit a quad of lanes: whether any of its four bits is set.
+template <class T>
+T quad_mask(T a) {
+  T r = 0;
+  for (std::size_t i = 0; i < 2 * sizeof(T); ++i) r |= T{((a >> (4 * i)) & 15) != 0} << i;
+  return r;
+}
+// Whole quads on where any lane is.
+template <class T>
+T whole_quads(T a) {
+  T r = 0;
+  for (std::size_t i = 0; i < 2 * sizeof(T); ++i) {
+    if (((a >> (4 * i)) & 15) != 0) r |= T{15} << (4 * i);
+  }
+  return r;
+}
+u64 replicate_bits(u32 a) {
+  u64 r = 0;
+  for (u32 i = 0; i < 32; ++i) r |= u64{(a >> i) & 1} * 3 << (2 * i);
+  return r;
+}
+
 constexpr Shape kS = Shape::kScalar;
 
 #define SOP1(name, D, A, ...) \
@@ -187,6 +218,15 @@ constexpr Operation kTable[] = {
     SOP1("s_sext_i32_i8", u32, u32, return static_cast<u32>(static_cast<std::int8_t>(a));),
     SOP1("s_sext_i32_i16", u32, u32, return static_cast<u32>(static_cast<std::int16_t>(a));),
     SOP1("s_abs_i32", u32, u32, return with_scc<u32>(w, static_cast<i32>(a) < 0 ? 0u - a : a);),
+    SOP1("s_quadmask_b32", u32, u32, return with_scc(w, quad_mask(a));),
+    SOP1("s_quadmask_b64", u64, u64, return with_scc(w, quad_mask(a));),
+    SOP1("s_wqm_b32", u32, u32, return with_scc(w, whole_quads(a));),
+    SOP1("s_wqm_b64", u64, u64, return with_scc(w, whole_quads(a));),
+    SOP1("s_bitreplicate_b64_b32", u64, u32, return replicate_bits(a);),
+    {"s_andn1_wrexec_b64", kS, 2, {2, 0, 0}, kNoTraits,
+     write_exec<[](u64 a, u64 b) -> u64 { return ~a & b; }>},
+    {"s_andn2_wrexec_b64", kS, 2, {2, 0, 0}, kNoTraits,
+     write_exec<[](u64 a, u64 b) -> u64 { return a & ~b; }>},
     {"s_bitset0_b32", kS, 1, {1, 0, 0}, kNoTraits, bit_set<u32, false>},
     {"s_bitset1_b32", kS, 1, {1, 0, 0}, kNoTraits, bit_set<u32, true>},
     {"s_bitset0_b64", kS, 2, {1, 0, 0}, kNoTraits, bit_set<u64, false>},

@@ -1,6 +1,6 @@
-// Transcendental functions for v_exp/log/rcp/rsq/sqrt_f32: evaluated in double precision with IEEE
-// operations only and rounded once, so every host computes the same bits, within 1 ULP of the exact
-// value (CDNA3 ISA asks for 1 ULP).
+// Transcendental functions for v_exp/log/sin/cos/rcp/rsq/sqrt: evaluated in double precision with
+// IEEE operations only and rounded once, so every host computes the same bits. CDNA3 ISA allows
+// 1 ULP for f32, 0.51 ULP for f16 and 2^29 ULP for f64.
 #pragma once
 
 #include <bit>
@@ -11,14 +11,12 @@
 namespace asmevo {
 
 // 2^x: split off the nearest integer, Taylor series of exp(f * ln 2) for |f| <= 1/2, whose
-// first omitted term is below 1e-12 relative.
-inline float exp2_f32(float x) {
+// first omitted term is below 1e-12 relative. Not for NaN.
+inline double exp2_double(double x) {
   constexpr double kLn2 = 0.693147180559945309417;
   constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
-  double clamped = x;
-  clamped = clamped < -200.0 ? -200.0 : clamped;
+  double clamped = x < -200.0 ? -200.0 : x;
   clamped = clamped > 200.0 ? 200.0 : clamped;
-  clamped = x != x ? 0.0 : clamped;
   const double n = (clamped + kRound) - kRound;
   const double t = (clamped - n) * kLn2;
   double p = 1.0 / 3628800;
@@ -33,13 +31,16 @@ inline float exp2_f32(float x) {
   p = p * t + 1.0;
   p = p * t + 1.0;
   const auto exponent = static_cast<std::uint64_t>(static_cast<std::int32_t>(n) + 1023) << 52;
-  const auto result = static_cast<float>(p * std::bit_cast<double>(exponent));
+  return p * std::bit_cast<double>(exponent);
+}
+inline float exp2_f32(float x) {
+  const auto result = static_cast<float>(exp2_double(x != x ? 0.0 : static_cast<double>(x)));
   return x != x ? x : result;
 }
 
 // log2(x) = e + 2/ln2 * atanh((m - 1) / (m + 1)), m in [sqrt(1/2), sqrt(2)). Inputs are normal,
 // zero, infinite or NaN (denormals were flushed).
-inline float log2_f32(float x) {
+inline double log2_double(float x) {
   constexpr double kTwoOverLn2 = 2.885390081777926814720;
   constexpr std::uint32_t kSqrtHalf = 0x3f3504f3u;
   const auto bits = std::bit_cast<std::uint32_t>(x) + (0x3f800000u - kSqrtHalf);
@@ -57,7 +58,10 @@ inline float log2_f32(float x) {
   p = p * q + 1.0 / 5;
   p = p * q + 1.0 / 3;
   p = p * q + 1.0;
-  auto result = static_cast<float>(e + kTwoOverLn2 * s * p);
+  return e + kTwoOverLn2 * s * p;
+}
+inline float log2_f32(float x) {
+  auto result = static_cast<float>(log2_double(x));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   result = x == kInfinity ? x : result;
   result = x == 0.0f ? -kInfinity : result;
@@ -67,5 +71,37 @@ inline float log2_f32(float x) {
 inline float rcp_f32(float x) { return 1.0f / x; }
 inline float sqrt_f32(float x) { return std::sqrt(x); }
 inline float rsq_f32(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
+
+
+// sin(2 pi x), or cos with a quarter turn more. x - round(x) is exact, and so is the rest within
+// an eighth of a turn; the series' first omitted term is below 1e-16 relative.
+inline double sin_turns(double x, bool cosine) {
+  const double r = x - std::nearbyint(x);
+  const double quarter = std::nearbyint(4.0 * r);
+  const double t = (r - 0.25 * quarter) * 6.283185307179586476925;
+  const double q = t * t;
+  const double sine =
+      t * (1.0 - q / 6 * (1.0 - q / 20 * (1.0 - q / 42 * (1.0 - q / 72 * (1.0 - q / 110 *
+          (1.0 - q / 156 * (1.0 - q / 210 * (1.0 - q / 272))))))));
+  const double even =
+      1.0 - q / 2 * (1.0 - q / 12 * (1.0 - q / 30 * (1.0 - q / 56 * (1.0 - q / 90 *
+          (1.0 - q / 132 * (1.0 - q / 182 * (1.0 - q / 240)))))));
+  const int turn = (static_cast<int>(quarter) + (cosine ? 1 : 0)) & 3;
+  const double value = (turn & 1) != 0 ? even : sine;
+  return (turn & 2) != 0 ? -value : value;
+}
+// The domain is [-256, 256]: outside it the sine is 0 and the cosine 1 (CDNA3 ISA, V_SIN_F32).
+inline double sin_or_zero(double x) {
+  if (!(std::fabs(x) <= std::numeric_limits<double>::max())) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return std::fabs(x) > 256.0 ? 0.0 : x == 0.0 ? x : sin_turns(x, false);
+}
+inline double cos_or_one(double x) {
+  if (!(std::fabs(x) <= std::numeric_limits<double>::max())) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return std::fabs(x) > 256.0 ? 1.0 : sin_turns(x, true);
+}
 
 }  // namespace asmevo

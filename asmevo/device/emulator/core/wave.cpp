@@ -19,9 +19,9 @@ const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t 
   const u32 clear = o.abs ? ~kSignBit : ~0u;
   const u32 flip = o.neg ? kSignBit : 0u;
   const bool is_permuted = o.kind == Operand::Kind::kPermuted;
-  if (is_permuted && !o.neg && !o.abs) return permuted[o.index];
+  if (is_permuted && !o.neg && !o.abs) return permuted[o.index + word];
   if (is_permuted || o.kind == Operand::Kind::kVector) {
-    const u32* in = is_permuted ? permuted[o.index] : v + (o.index + word) * kLanes;
+    const u32* in = is_permuted ? permuted[o.index + word] : v + (o.index + word) * kLanes;
     ASMEVO_LANES(i) out[i] = (in[i] & clear) ^ flip;
     return out;
   }

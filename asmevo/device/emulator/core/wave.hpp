@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "fp_mode.hpp"
 #include "memory.hpp"
 #include "pending.hpp"
 #include "record.hpp"
@@ -30,17 +31,9 @@ using i64 = std::int64_t;
 inline constexpr u64 kAllLanes = ~u64{0};
 inline constexpr u32 kSignBit = 0x80000000u;
 
-// f32 behaviour fixed by the kernel descriptor. A denormal is and-ed with the mask: all ones keeps
-// it, the sign bit alone flushes it to a signed zero.
-struct FpMode {
-  u32 keep_in = kSignBit;
-  u32 keep_out = kSignBit;
-  bool dx10_clamp = false;
-};
-
 // A source as handlers see it.
 struct Operand {
-  enum class Kind : u8 { kAbsent, kScalar, kVector, kConstant, kPermuted };
+  enum class Kind : u8 { kAbsent, kScalar, kVector, kConstant, kPermuted, kStatus };
   Kind kind = Kind::kAbsent;
   bool neg = false;
   bool abs = false;
@@ -81,6 +74,7 @@ struct Step {
   u16 sdst;
   u16 flags;
   u8 op_sel, op_sel_hi, neg_lo, neg_hi;
+  u8 omod;  // 1: mul:2, 2: mul:4, 3: div:2
   u8 dst_words;
   u8 src_words[3];
   bool dst_is_vector;
@@ -109,7 +103,7 @@ struct Wave {
   alignas(64) u32 scratch[6][kLanes];  // broadcast or modified sources: two rows per source
   alignas(64) u32 staging[2][kLanes];  // results under a partial EXEC
   alignas(64) u32 permuted[2][kLanes];  // DPP and SDWA sources
-  alignas(8) u32 s[kScalarFile];
+  alignas(8) u32 s[kScalarFile + kStatusSlots];
   u32 scc = 0;
   u32* v = nullptr;      // vector rows, kLanes words each: v0.., then a0..
   u32 vgprs = 0;         // architectural rows
