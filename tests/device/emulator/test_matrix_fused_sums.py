@@ -14,6 +14,14 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+
+from asmevo.__main__ import config_folder
+from asmevo.codeobject.container import CodeObject
+from asmevo.config import register
+from asmevo.device.emulator.emulator import Emulator
+from asmevo.dispatch.declared import DeclaredOracle
 
 if TYPE_CHECKING:
     from tests.device.emulator.conftest import Bench
@@ -223,3 +231,27 @@ def test_other_shapes_place_their_sums_alike(bench: Bench, text: str) -> None:
     for n in range(8, 40):
         np.testing.assert_array_equal(outs[0][n], outs[1][n])
         np.testing.assert_array_equal(outs[0][n], outs[2][n])
+
+
+def test_attention_on_both() -> None:
+    """A production kernel gives nearly the same bf16 numbers whatever the sums, and not all."""
+    register()
+    with initialize_config_dir(config_folder(), version_base="1.3"):
+        config = compose("config", overrides=["kernel=aiter_fmha_fwd_bf16"])
+    config.kernel.shapes = [{"B": 1, "S": 256, "T": 256, "H": 1, "R": 1}]
+    kernel = instantiate(config.kernel)
+    code_object = CodeObject.parse(kernel.source.read())
+    target = code_object.kernel(kernel.symbol)
+    dispatch = DeclaredOracle(families=("normal",)).dispatches(
+        kernel, target.symbol, target.metadata)[0]
+    output = next(n for n, region in enumerate(dispatch.regions) if region.role.written)
+    guard = dispatch.regions[output].guard
+    found = []
+    for sums in ("sequential", "cdna3"):
+        loaded = Emulator("emulator", None, matrix_sums=sums).load(code_object, target.symbol)
+        data = loaded.run(dispatch).regions[output][guard:-guard]
+        found.append(np.frombuffer(data, ml_dtypes.bfloat16).astype(np.float32))
+    assert (found[0] != found[1]).any()
+    np.testing.assert_allclose(found[0], found[1], rtol=2.0**-7, atol=2.0**-8)
+    with pytest.raises(ValueError, match="other"):
+        Emulator("emulator", None, matrix_sums="other")
