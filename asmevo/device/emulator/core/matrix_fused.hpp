@@ -62,18 +62,6 @@ inline DoubleVector floor(const DoubleVector& x) {
 #endif
 }
 
-inline bool any(const IntVector& mask) {
-#if ASMEVO_MATRIX_LANES == 16
-  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
-#elif defined(__AVX2__)
-  return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
-#else
-  i32 all = 0;
-  for (std::size_t c = 0; c < kWide; ++c) all |= mask[c];
-  return all != 0;
-#endif
-}
-
 inline double power_of_two(i32 e) {
   return std::bit_cast<double>(static_cast<u64>(i64{e} + 1023) << 52);
 }
@@ -97,6 +85,7 @@ inline IntVector exponent(const FloatVector& x, i32 least) {
 #define ASMEVO_LOW 0, 1, 2, 3
 #define ASMEVO_HIGH 4, 5, 6, 7
 #endif
+#if __has_builtin(__builtin_shufflevector)
 template <bool High, class V>
 inline auto half(const V& v) {
   if constexpr (High) {
@@ -108,6 +97,20 @@ inline auto half(const V& v) {
 inline FloatVector join(const HalfFloatVector& low, const HalfFloatVector& high) {
   return __builtin_shufflevector(low, high, ASMEVO_LOW, ASMEVO_HIGH);
 }
+#else  // GCC before 12
+template <bool High, class V>
+inline auto half(const V& v) {
+  std::conditional_t<std::is_same_v<V, FloatVector>, HalfFloatVector, HalfIntVector> out;
+  std::memcpy(&out, reinterpret_cast<const char*>(&v) + High * sizeof out, sizeof out);
+  return out;
+}
+inline FloatVector join(const HalfFloatVector& low, const HalfFloatVector& high) {
+  FloatVector out;
+  std::memcpy(&out, &low, sizeof low);
+  std::memcpy(reinterpret_cast<char*>(&out) + sizeof low, &high, sizeof high);
+  return out;
+}
+#endif
 #undef ASMEVO_LOW
 #undef ASMEVO_HIGH
 
