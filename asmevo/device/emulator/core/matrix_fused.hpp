@@ -2,13 +2,13 @@
 //
 // AMD does not publish the arithmetic; this is the model that Xie et al. measured on MI300X ("Bit-
 // Accurate Modeling of GPU Matrix Multiply-Accumulate Units", arXiv 2511.10909; MMA-Sim). Products
-// are summed in groups of rising k: 8 of f16 and bf16 (4 where k has no more), 4 of xf32, 16 of 8-bit
-// formats.
+// are summed in groups of rising k: 8 of f16 and bf16 (4 where k has no more), 4 of xf32, 16 of
+// 8-bit formats.
 //   1. The exact products of a group are aligned to the greatest sum of the two inputs' exponents
 //      and truncated to 24 fraction bits; even and odd k of 8-bit formats separately, and the two
 //      sums are then aligned to the greater exponent, rounding down.
-//   2. That sum, to 31 fraction bits, and the accumulator, to 24, are aligned to the greater exponent,
-//      rounding down. Of an 8-bit format an accumulator below 2^-25 of that exponent is dropped.
+//   2. That sum, to 31 fraction bits, and the accumulator, to 24, are aligned to the greater
+//      exponent, rounding down. Of an 8-bit format an accumulator below 2^-25 of it is dropped.
 //   3. Their sum is rounded to f32, to nearest even.
 // An exponent is never below that of the format's least normal number; zero has -126. A product of
 // 2^128 and more is an infinity. f32 and f64 products are fused operations in order of rising k.
