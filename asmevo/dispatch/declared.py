@@ -119,7 +119,7 @@ class DeclaredOracle:
             name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
             workgroup=(x, y, z), regions=regions, pointers=pointers,
             dynamic_lds=evaluate(launch.dynamic_lds, names), held_out=held_out,
-            names=known,
+            names=known, relies_on_time=launch.relies_on_time,
         )
 
 

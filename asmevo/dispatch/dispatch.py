@@ -124,7 +124,8 @@ class Dispatch:
 
     ``grid`` counts workgroups, ``workgroup`` work-items. ``held_out`` dispatches are never shown to
     a proposer and must pass before a commit. ``names`` are the values from which a declared oracle
-    made it: constants, shape variables and scalar arguments.
+    made it: constants, shape variables and scalar arguments. ``relies_on_time`` says that the
+    kernel lacks waits or barriers where, on hardware, what they are for has long happened.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Dispatch:
     dynamic_lds: int = 0
     held_out: bool = False
     names: Mapping[str, int | float] = field(default_factory=dict, compare=False)
+    relies_on_time: bool = False
 
     def with_poisoned_outputs(self, seed: int) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
@@ -176,6 +178,8 @@ class Dispatch:
         head = (self.kernel, self.grid, self.workgroup, self.dynamic_lds)
         digest.update(repr(head).encode())
         digest.update(self.kernarg)
+        if self.relies_on_time:
+            digest.update(b"relies on time")
         for region in self.regions:
             shape = (region.name, region.address, region.role.value, region.element.value)
             digest.update(repr((*shape, region.guard)).encode())

@@ -93,16 +93,24 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Launch:
-    """Launch dimensions: ``grid`` in workgroups (expressions), ``workgroup`` in work-items."""
+    """Launch dimensions: ``grid`` in workgroups (expressions), ``workgroup`` in work-items.
+
+    ``relies_on_time``: see `Dispatch`. The emulator then hides missing waits and barriers
+    instead of showing them, so say in the YAML where the kernel needs it.
+    """
 
     grid: Sequence[str | int]
     workgroup: Sequence[int]
     dynamic_lds: str | int = 0
+    relies_on_time: bool = False
 
     def __post_init__(self) -> None:
         for name, sizes in (("grid", self.grid), ("workgroup", self.workgroup)):
             if isinstance(sizes, str) or len(sizes) != 3:
                 raise KernelError(f"launch.{name} must have three numbers, not {sizes}")
+        if not isinstance(self.relies_on_time, bool):
+            raise KernelError(f"launch.relies_on_time must be true or false, "
+                              f"not '{self.relies_on_time}'")
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,13 @@ def online_softmax(
 class AttentionForward(Operation):
     """``o = softmax(scale * q k^T) v``, and ``lse``, the logarithm of the denominators.
 
-    Rows are ``qk_dim`` and ``v_dim`` elements long, ``q_heads / gqa`` heads of keys serve
-    ``q_heads`` heads of queries. ``rounding`` is that of the weights to bf16 before they meet the
-    values, and of the result; keys come in tiles of ``key_tile``. If ``causal``, a
-    workgroup does an early tile of ``query_tile`` queries and then the late one that makes the work
-    even; ``backwards``: going through the keys from the last to the first. A query that sees no key
-    has the result 0 and the logarithm minus infinity.
+    Sequences and heads are those of `heads`; their rows are ``qk_dim`` and ``v_dim`` elements long
+    and placed by strides (`Rows.of`), ``lse_head`` is the stride of ``lse`` from head to head.
+    ``rounding`` is that of the weights to bf16 before they meet the values, and of the result; keys
+    come in tiles of ``key_tile``. If ``causal``, a workgroup does an early tile of ``query_tile``
+    queries and then the late one that makes the work even; ``backwards``: going through the keys
+    from the last to the first. (The middle one of an odd number of tiles it does twice.) A query
+    that sees no key has the result 0 and the logarithm minus infinity.
     """
 
     causal: bool
@@ -73,7 +74,7 @@ class AttentionForward(Operation):
     key_tile: int = 32
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
-        return pack(arrays, names, rng) if "q_starts" in arrays else {}
+        return pack(arrays, names, rng)
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         o = np.full(len(arrays["o"]), np.nan)
@@ -81,7 +82,7 @@ class AttentionForward(Operation):
         for rows, key_rows in heads(arrays, names):
             result, logarithm = self._head(arrays, names, rows, key_rows)
             rows.of(o, names, "o", int(names["v_dim"]), arrays["o"].itemsize)[:] = result
-            start = (rows.batch * int(names["q_heads"]) + rows.head) * int(names["lse_head"]) // 4
+            start = (rows.batch * int(names["H"]) + rows.head) * int(names["lse_head"]) // 4
             lse[start + rows.first:][:rows.count] = logarithm[:, 0]
         return {"o": o, "lse": lse}
 
@@ -117,8 +118,8 @@ class AttentionForward(Operation):
 
 @dataclass(frozen=True)
 class AttentionForwardFp8(AttentionForward):
-    """The same of FP8 queries, keys and values, each with one scale for every batch and head of keys
-    in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8 too.
+    """The same of FP8 queries, keys and values, each with one scale for every sequence and head
+    of keys in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8.
 
     ``reciprocal``: the scales of queries and keys cancel out, being powers of two.
     """
@@ -140,7 +141,7 @@ class AttentionForwardFp8(AttentionForward):
 
     def _scales(self, arrays: Arrays, names: Names, key_rows: Rows) -> tuple[float, float]:
         q, k, v = (float(arrays[name][
-            (key_rows.batch * int(names[f"{name}_batch"])
+            (key_rows.sequence * int(names[f"{name}_batch"])
              + key_rows.head * int(names[f"{name}_head"])) // 4])
             for name in ("q_scale", "k_scale", "v_scale"))
         return float(names["scale"]) * q * k, v

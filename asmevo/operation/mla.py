@@ -1,11 +1,14 @@
-"""Multi-head latent attention (MLA): all query heads share one head of compressed keys and values."""
+"""Multi-head latent attention (MLA): query heads share one head of compressed keys and values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
+from asmevo.operation.attention import online_softmax
+from asmevo.operation.bf16 import to_bf16
 from asmevo.operation.operation import Array, Arrays, Names, Operation
 
 
@@ -17,22 +20,27 @@ class MlaDecodeSplits(Operation):
     row are its value. Sequence b has the rows ``kv_page_indices[kv_indptr[b] : kv_indptr[b + 1]]``.
     Of their tiles of ``tile`` tokens, split s takes number s, s + ``S``, s + 2 ``S`` and so on;
     ``out`` (sequence, split, head, D) is its softmax times the values and ``lse`` the natural
-    logarithm of the sum of exponentials. Splits without tokens write nothing.
+    logarithm of the sum of exponentials. Splits without tokens write nothing. Weights, relative to
+    the largest logit up to the end of their tile, are rounded to bf16 before they multiply the
+    values, but not in the sum.
     """
 
     tile: int = 64
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
-        """Sequences of random lengths, the first one of ``L``, in rows in random order."""
+        """Sequences of ``L`` tokens at most and half as many at least, the first one of ``L``, in
+        rows in random order."""
         sequences, longest = int(names["B"]), int(names["L"])
-        lengths = rng.integers(1, longest + 1, sequences)
+        lengths = rng.integers((longest + 1) // 2, longest + 1, sequences)
         lengths[0] = longest
         rows = arrays["kv"].size // (int(names["D"]) + int(names["R"]))
-        return {
+        tables = {
             "kv_indptr": np.concatenate(([0], np.cumsum(lengths))).astype(np.int32),
             "kv_page_indices": rng.permutation(rows)[:sequences * longest].astype(np.int32),
             "kv_last_page_lens": np.ones(sequences, np.int32),
+            "qo_indptr": np.arange(sequences + 1, dtype=np.int32),
         }
+        return {name: table for name, table in tables.items() if name in arrays}
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         sequences, splits, heads = (int(names[name]) for name in ("B", "S", "G"))
@@ -48,14 +56,37 @@ class MlaDecodeSplits(Operation):
             for split in range(splits):
                 part = rows[pages[tile % splits == split]]
                 if len(part):
-                    out[sequence, split], lse[sequence, split] = _attend(
-                        queries[sequence], part, part[:, :values], float(names["scale"]))
+                    out[sequence, split], lse[sequence, split] = self._attend(
+                        queries[sequence], part, part[:, :values], arrays, float(names["scale"]))
         return {"out": out.reshape(-1), "lse": lse.reshape(-1)}
 
+    def _attend(self, q: Array, k: Array, v: Array, arrays: Arrays,
+                scale: float) -> tuple[Array, Array]:
+        """Rows of ``q`` to one split; the result and the logarithm."""
+        return self._softmax(q @ k.T * scale, v)
 
-def _attend(q: Array, k: Array, v: Array, scale: float) -> tuple[Array, Array]:
-    logits = q @ k.T * scale
-    largest = logits.max(axis=1, keepdims=True)
-    weights = np.exp(logits - largest)
-    total = weights.sum(axis=1, keepdims=True)
-    return weights @ v / total, (largest + np.log(total))[:, 0]
+    def _softmax(self, logits: Array, v: Array) -> tuple[Array, Array]:
+        numerators, denominators, maxima = online_softmax(logits, v, self._rounded, self.tile)
+        return numerators / denominators, (maxima + np.log(denominators))[:, 0]
+
+    def _rounded(self, weights: Array) -> Array:
+        return to_bf16(weights, "rtna")
+
+
+class MlaDecodeFp8Splits(MlaDecodeSplits):
+    """`MlaDecodeSplits` in fp8 (e4m3fnuz), the weights too, with one scale of all queries,
+    ``q_scale``, and one of all rows, ``kv_scale``.
+    """
+
+    def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
+        scales = {name: np.array([value], np.float32)
+                  for name, value in (("q_scale", 0.75), ("kv_scale", 1.25))}
+        return {**super().prepare(arrays, names, rng), **scales}
+
+    def _attend(self, q: Array, k: Array, v: Array, arrays: Arrays,
+                scale: float) -> tuple[Array, Array]:
+        q_scale, kv_scale = (float(arrays[name][0]) for name in ("q_scale", "kv_scale"))
+        return self._softmax(q @ k.T * (scale * q_scale * kv_scale), v * kv_scale)
+
+    def _rounded(self, weights: Array) -> Array:
+        return weights.astype(np.float32).astype(ml_dtypes.float8_e4m3fnuz).astype(np.float64)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 
+from asmevo.operation.attention import online_softmax
+from asmevo.operation.bf16 import to_bf16
 from asmevo.operation.operation import Array, Arrays, Names, Operation
 
 _UNUSED = -1
@@ -23,7 +27,8 @@ class PagedDecode(Operation):
     has base 2. Row b of ``block_tables`` names the ``L`` pages of sequence b, of ``P`` tokens each,
     ``context_lens`` says how many tokens it has. With x elements in 16 bytes, ``k`` is laid out
     (page, head, D / x, token, x), ``v`` (page, head, token / x, D, x) and a token's scale, if the
-    cache is quantised, (page, head, token).
+    cache is quantised, (page, head, token). Weights, relative to the largest logit up to the end of
+    their tile of 256 tokens, are rounded to bf16 before they multiply the values.
     """
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
@@ -46,7 +51,7 @@ class PagedDecode(Operation):
         }
         for data, scale in (("k", "k_scale"), ("v", "v_scale")):
             if scale in arrays:
-                unit = np.sqrt(np.mean(np.square(arrays[data].astype(np.float64))))
+                unit = np.sqrt(np.mean(np.square(arrays[data].astype(np.float64)))) or 1.0
                 prepared[scale] = (rng.uniform(0.5, 1.5, arrays[scale].size) / unit
                                    ).astype(np.float32)
         return prepared
@@ -67,17 +72,18 @@ class PagedDecode(Operation):
     def _attend(self, q: Array, k: Array, v: Array, k_scale: Array, v_scale: Array, *,
                 scale: float) -> Array:
         """Rows of ``q`` to all tokens of one head."""
-        logits = q @ (k * k_scale[:, None]).T * scale
-        weights = np.exp2(logits - logits.max(axis=1, keepdims=True))
-        return weights @ (v * v_scale[:, None]) / weights.sum(axis=1, keepdims=True)
+        numerators, denominators, _ = online_softmax(
+            q @ (k * k_scale[:, None]).T * scale * math.log(2), v * v_scale[:, None],
+            partial(to_bf16, rounding="rtna"), _TILE)
+        return numerators / denominators
 
 
 class _Quantised(PagedDecode):
     """`PagedDecode` with products of 8-bit numbers.
 
     A row of ``q``, and its unnormalised weights times the values' scales over a tile of 256 tokens,
-    are multiplied by ``limit`` over their largest magnitude (at least 1e-6) and rounded. Weights are
-    relative to the largest logit up to the end of their tile.
+    are multiplied by ``limit`` over their largest magnitude (at least 1e-6) and rounded. Weights
+    are relative to the largest logit up to the end of their tile.
     """
 
     limit: float
@@ -105,7 +111,8 @@ class _Quantised(PagedDecode):
         total, out = np.zeros((len(q), 1)), np.zeros(q.shape)
         for start in range(0, len(k), _TILE):
             tile = slice(start, start + _TILE)
-            before, largest = largest, np.maximum(largest, logits[:, tile].max(axis=1, keepdims=True))
+            before = largest
+            largest = np.maximum(before, logits[:, tile].max(axis=1, keepdims=True))
             weights = np.exp2(logits[:, tile] - largest)
             scaled, step = self.quantised(weights * v_scale[tile])
             kept = np.exp2(before - largest)

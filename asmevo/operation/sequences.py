@@ -13,12 +13,14 @@ from asmevo.operation.operation import Array, Arrays, Names
 
 @dataclass(frozen=True)
 class Rows:
-    """``count`` consecutive rows of one head: from row ``first`` of batch ``batch`` on."""
+    """``count`` consecutive rows of one head: from row ``first`` of batch ``batch`` on. They are
+    the sequence number ``sequence``."""
 
     batch: int
     head: int
     first: int
     count: int
+    sequence: int
 
     def of(self, array: Array, names: Names, name: str, columns: int, size: int = 0) -> Array:
         """These rows as a view of the flat ``array``, which is laid out like the buffer ``name``.
@@ -32,7 +34,7 @@ class Rows:
         start = (self.batch * int(names.get(f"{name}_batch", 0))
                  + self.head * int(names.get(f"{name}_head", 0)) + self.first * row) // size
         row //= size
-        if start < 0 or self.count and start + (self.count - 1) * row + columns > len(array):
+        if start < 0 or (self.count and start + (self.count - 1) * row + columns > len(array)):
             raise ValueError(f"rows of '{name}' lie outside the buffer")
         return as_strided(array[start:], (self.count, columns),
                           (row * array.itemsize, array.itemsize))
@@ -41,33 +43,34 @@ class Rows:
 def heads(arrays: Arrays, names: Names) -> Iterator[tuple[Rows, Rows]]:
     """For every head of every sequence the rows of its queries, and those of its keys.
 
-    ``q_heads / gqa`` heads of keys serve ``q_heads`` heads of queries. Sequences are equally long
-    batches of ``queries`` and ``keys`` rows; or, with a buffer ``q_starts``, of any length and one
+    There are ``B`` sequences with ``H`` heads of queries, ``R`` of them to a head of keys. They are
+    batches of ``S`` queries and ``T`` keys; or, with a buffer ``q_starts``, of any length and one
     after the other: ``q_starts`` and ``k_starts`` hold where their rows start and the last ones
-    end, ``q_bounds`` and ``k_bounds`` how many rows before a start mean something.
+    end, ``q_bounds`` and ``k_bounds`` the sums of how many rows from each start on mean something.
     """
-    group = int(names["gqa"])
-    for batch in range(int(names["B"])):
-        for head in range(int(names["q_heads"])):
-            if "q_starts" not in arrays:
-                yield (Rows(batch, head, 0, int(names["queries"])),
-                       Rows(batch, head // group, 0, int(names["keys"])))
-                continue
-            q, k = (Rows(0, h, int(arrays[f"{name}_starts"][batch]),
-                         int(np.diff(arrays[f"{name}_bounds"])[batch]))
-                    for name, h in (("q", head), ("k", head // group)))
-            yield q, k
+    packed = "q_starts" in arrays
+    for sequence in range(int(names["B"])):
+        for head in range(int(names["H"])):
+            places = []
+            for name, longest, own in (("q", "S", head), ("k", "T", head // int(names["R"]))):
+                first, count, batch = 0, int(names[longest]), sequence
+                if packed:
+                    first, batch = int(arrays[f"{name}_starts"][sequence]), 0
+                    count = int(np.diff(arrays[f"{name}_bounds"])[sequence])
+                places.append(Rows(batch, own, first, count, sequence))
+            yield places[0], places[1]
 
 
 def pack(arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
-    """Contents of ``q_starts`` and the like: random lengths, the longest one ``queries`` or
-    ``keys``, and up to ``P`` rows without a meaning after every sequence."""
-    made = {}
-    for name, longest in (("q", int(names["queries"])), ("k", int(names["keys"]))):
+    """Contents of ``q_starts`` and the like: random lengths, the longest one ``S`` or ``T``, and up
+    to ``P`` rows without a meaning after every sequence. Nothing if there are no such buffers."""
+    made: dict[str, Array] = {}
+    if "q_starts" not in arrays:
+        return made
+    for name, longest in (("q", int(names["S"])), ("k", int(names["T"]))):
         lengths = rng.integers(1, longest + 1, int(names["B"]))
         lengths[rng.integers(len(lengths))] = longest
-        padded = np.minimum(lengths + rng.integers(0, int(names["P"]) + 1, len(lengths)),
-                            longest)
+        padded = np.minimum(lengths + rng.integers(0, int(names["P"]) + 1, len(lengths)), longest)
         for kind, sizes in (("bounds", lengths), ("starts", padded)):
             array = arrays[f"{name}_{kind}"]
             made[f"{name}_{kind}"] = np.concatenate(([0], np.cumsum(sizes))).astype(array.dtype)

@@ -37,6 +37,14 @@ def test_file_that_is_not_of_the_distribution(path: str) -> None:
         InstalledFile("amd-aiter", path).read()
 
 
+def test_a_missing_local_file_says_where_it_comes_from(tmp_path: Path) -> None:
+    file = LocalFile(str(tmp_path / "a.co"), hint="clone the repository")
+    with pytest.raises(SourceError, match=r"no file '.*/a\.co': clone the repository"):
+        file.read()
+    (tmp_path / "a.co").write_bytes(b"object")
+    assert file.read() == b"object"
+
+
 def test_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "k.co").write_bytes(b"abc")
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -35,11 +35,14 @@ class Nowhere:
         return "nowhere"
 
 
+LAUNCH = {"grid": ["ceil(M / 64)", 1, 1], "workgroup": [64, 1, 1]}
+
+
 def kernel(**changes: Any) -> Kernel:
     values: dict[str, Any] = {
         "name": "demo",
         "source": Nowhere(),
-        "launch": {"grid": ["ceil(M / 64)", 1, 1], "workgroup": [64, 1, 1]},
+        "launch": LAUNCH,
         "buffers": [
             {"name": "out", "offset": 0, "role": "output", "element": "f32", "count": "M"},
             {"name": "in", "offset": 8, "role": "input", "element": "bf16", "count": "M * N"},
@@ -145,6 +148,7 @@ def _buffer(**changes: Any) -> Callable[[], Kernel]:
         (lambda: kernel(scalars=[{"name": "m", "offset": 16, "value": 1}]), "lacks"),
         (lambda: kernel(launch={"grid": ["M - M", 1, 1], "workgroup": [64, 1, 1]}), "grid"),
         (lambda: kernel(launch=None), "launch"),
+        (lambda: kernel(launch={**LAUNCH, "relies_on_time": "yes"}), "relies_on_time"),
         (lambda: kernel(shapes=[]), "shapes"),
     ],
 )
@@ -176,6 +180,15 @@ def test_dispatch_identity_covers_contents() -> None:
     launch = dispatches()[0]
     region = replace(launch.regions[1], data=launch.regions[1].data[:-1] + b"\x55")
     assert replace(launch, regions=(launch.regions[0], region)).sha256 != launch.sha256
+
+
+def test_reliance_on_time_is_part_of_a_dispatch() -> None:
+    strict = dispatches()[0]
+    timed = dispatches(kernel(launch={**LAUNCH, "relies_on_time": True}))[0]
+    assert (strict.relies_on_time, timed.relies_on_time) == (False, True)
+    assert timed.sha256 != strict.sha256
+    assert timed.moved(4096).relies_on_time
+    assert timed.with_poisoned_outputs(1).relies_on_time
 
 
 class Counting(Operation):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from asmevo.codeobject import disassemble
 from asmevo.codeobject.container import CodeObject, Kernel
+from asmevo.codeobject.target import Feature
 from asmevo.device.device import (
     DeviceFault,
     LaunchState,
@@ -27,6 +28,7 @@ from asmevo.device.device import (
 from asmevo.device.emulator import launch, lower
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
+from asmevo.device.emulator.image import code_address, image, other_kernels
 from asmevo.device.emulator.timing import (
     ResidencyError,
     TimingModel,
@@ -43,6 +45,8 @@ _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
+# Scratch of all resident waves; a driver limits how many there are in the same way.
+_SCRATCH_BYTES = 1 << 30
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 
 
@@ -64,10 +68,12 @@ class Emulator:
     """gfx942 without a GPU.
 
     A load reads memory when it issues and writes its registers only when an ``s_waitcnt``
-    guarantees the result, so a kernel that reads too early always gets the stale value. Stores take
-    effect when they issue. Registers and LDS are undefined at launch and filled from
-    `LaunchState.poison`. Floating point follows the MODE register, and the NaN that arithmetic
-    gives is always the canonical quiet one (f32 0x7fc00000).
+    guarantees the result, so a kernel that reads too early always gets the stale value; for a
+    dispatch that relies on time, results return some instructions after issue, and waves stay
+    closer together. Stores take effect when they issue. Registers and LDS are undefined at launch
+    and filled from `LaunchState.poison`. Floating point follows the MODE register, and the NaN that
+    arithmetic gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four
+    cycles for each instruction of its wave.
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
     wrote; atomics without return do not count, and take effect in launch order. Otherwise the
@@ -91,6 +97,7 @@ class Emulator:
         self.matrix_sums = MatrixSums(matrix_sums)
         self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
         self.watchdog_seconds = watchdog_seconds
+        self._last_mapped: tuple[Dispatch, tuple[bytes, ...]] | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -125,13 +132,26 @@ class Emulator:
     def deterministic(self) -> bool:
         return True
 
+    def mapped(self, dispatch: Dispatch) -> tuple[bytes, ...]:
+        """What is mapped of each region. A dispatch is mostly launched several times in a row."""
+        last = self._last_mapped
+        if last is None or last[0] is not dispatch:
+            last = dispatch, tuple(region.mapped for region in dispatch.regions)
+            self._last_mapped = last
+        return last[1]
+
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
         """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
         if code_object.target.isa != _TARGET:
             raise UnsupportedError(f"the emulator runs {_TARGET} kernels, not "
                                    f"{code_object.target.isa}")
+        if code_object.target.sramecc is Feature.OFF:
+            raise UnsupportedError("the emulated device has ECC on, the code object is for "
+                                   "sramecc-")
         program = disassemble.program(code_object, kernel)
-        return EmulatedKernel(self, code_object.kernel(kernel), program)
+        if lower.jumps_indirectly(program):
+            program = disassemble.whole_program(code_object, kernel)
+        return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
 
 
 @dataclass(slots=True)
@@ -145,7 +165,8 @@ class _Execution:
 class EmulatedKernel:
     """One lowered kernel; a `LoadedKernel`."""
 
-    def __init__(self, emulator: Emulator, kernel: Kernel, program: Program) -> None:
+    def __init__(self, emulator: Emulator, kernel: Kernel, program: Program,
+                 code_object: CodeObject | None = None) -> None:
         self._emulator = emulator
         self._kernel = kernel
         self.program = program
@@ -154,10 +175,18 @@ class EmulatedKernel:
             raise UnsupportedError(f"'{kernel.symbol}' preloads arguments but has no instruction "
                                    f"at {self._layout.entry:#x}, where it would be entered")
         self._entry = program.offsets.index(self._layout.entry)
+        address = None if code_object is None else code_address(code_object, kernel)
+        # Other kernels have no business in their code object, and find nothing mapped there.
+        used = code_object if lower.reads_program_counter(program) else None
+        self._image = image(used) if used is not None else ()
+        addresses = ([address + offset for offset in program.offsets[:-1]]
+                     if address is not None and lower.jumps_indirectly(program) else [])
+        others = other_kernels(code_object, kernel, program) if code_object is not None else ()
         try:
             self._core = core.Program(
-                lower.lower(program), vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                mode=launch.float_mode(kernel.descriptor),
+                lower.lower(program, address, unreachable=others),
+                vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                mode=launch.float_mode(kernel.descriptor), addresses=addresses,
                 fused_matrix_sums=emulator.matrix_sums is MatrixSums.CDNA3)
         except core.InvalidRecordError as error:
             index, what = error.args
@@ -216,11 +245,12 @@ class EmulatedKernel:
         arguments = with_hidden_arguments(self._kernel, dispatch)
         kernarg = launch.kernarg_segment(arguments, state)
         taken = [(region.base, len(region.data) + 2 * region.guard) for region in dispatch.regions]
+        taken += [(section.address, len(section.data)) for section in self._image]
         address = launch.free_address(taken, len(kernarg))
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
                                  lds_bytes=lds_bytes, kernarg=address)
-        before = [region.mapped for region in dispatch.regions]
+        before = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
         buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)
@@ -230,9 +260,11 @@ class EmulatedKernel:
         initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
                    for mapped, writable in zip(before, written, strict=True)]
         try:
-            memory = core.Memory([*regions, ("kernarg", address, kernarg, False),
-                                  ("dispatch packet", packet_address, packet, False)],
-                                 [*initial, None, None])
+            memory = core.Memory(
+                [*regions, ("kernarg", address, kernarg, False),
+                 ("dispatch packet", packet_address, packet, False),
+                 *((s.name, s.address, s.mapped(), s.writable) for s in self._image)],
+                [*initial, None, None, *(s.mapped() for s in self._image)])
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
         budget = self._emulator.instruction_budget
@@ -249,7 +281,8 @@ class EmulatedKernel:
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
                 threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry)
+                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry,
+                prompt_returns=dispatch.relies_on_time)
         except core.FaultError as fault:
             raise self._fault(fault) from None
         except ValueError as error:
@@ -262,10 +295,13 @@ class EmulatedKernel:
         if state.resident is not None:
             return state.resident
         x, y, z = dispatch.workgroup
-        return self._emulator.resident_workgroups(
+        waves = -(-x * y * z // 64)
+        resident = self._emulator.resident_workgroups(
             vgprs=self._layout.vgprs, agprs=self._layout.agprs,
             sgprs=self._kernel.descriptor.next_free_sgpr + _EXTRA_SGPRS, lds_bytes=lds_bytes,
-            waves=-(-x * y * z // 64))
+            waves=waves)
+        scratch = waves * 64 * self._layout.private_bytes
+        return resident if scratch == 0 else max(1, min(resident, _SCRATCH_BYTES // scratch))
 
     def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args

@@ -7,7 +7,7 @@ how LLVM writes each operand shape. Whatever does not fit raises `UnsupportedErr
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 
 import asmevo_core as core
@@ -30,11 +30,16 @@ from asmevo.isa.instruction import Instruction, OperandKind
 from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
 
-_TARGET = np.dtype({
-    "names": ["target"], "formats": ["<i4"], "itemsize": core.RECORD_SIZE,
-    "offsets": [offset for name, offset, _, _ in core.RECORD_FIELDS if name == "target"],
+_OFFSETS = {name: offset for name, offset, _, _ in core.RECORD_FIELDS}
+# What depends on an instruction's place in the program.
+_PLACE = np.dtype({
+    "names": ["target", "literal_lo0", "literal_hi0"], "formats": ["<i4", "<u4", "<u4"],
+    "itemsize": core.RECORD_SIZE,
+    "offsets": [_OFFSETS[name] for name in ("target", "literal_lo0", "literal_hi0")],
 })
 
+_READS_PROGRAM_COUNTER = frozenset({"s_getpc_b64", "s_call_b64"})
+_INDIRECT = frozenset({"s_setpc_b64", "s_swappc_b64"})
 _HWREG_MODE = 1
 
 
@@ -130,12 +135,18 @@ def _blocks(op: str) -> int:
     return int(next((part[:-1] for part in op.split("_") if part.endswith("b")), "1"))
 
 
+def _program_counter(record: Record, instruction: Instruction, operation: Operation) -> None:
+    record.values["dst"] = register(instruction.operands[0], 2)
+    record.values["src0"] = core.CONSTANT
+
+
 _SHAPES: dict[str, Callable[[Record, Instruction, Operation], None]] = {
     "scalar": _scalar, "branch": _branch, "control": _control, "vector": vector_shapes.vector,
     "compare": vector_shapes.compare, "read_lane": _lane, "write_lane": _lane, "matrix": _matrix,
     "scalar_load": memory_shapes.scalar_load, "buffer": memory_shapes.buffer,
     "global": memory_shapes.global_segment, "flat": memory_shapes.flat,
     "scratch": memory_shapes.scratch, "lds": memory_shapes.lds, "cache": memory_shapes.cache,
+    "program_counter": _program_counter,
 }
 
 
@@ -151,22 +162,48 @@ def _lowered(text: str) -> bytes:
     return record.pack(operation)
 
 
-def lower(program: Program) -> npt.NDArray[np.uint8]:
-    """The records of a program, back to back.
+def reads_program_counter(program: Program) -> bool:
+    """Whether a program computes addresses from its own."""
+    return any(i.op in _READS_PROGRAM_COUNTER for i in program.instructions)
 
-    Raises `UnsupportedError` naming the first instruction the emulator does not model.
+
+def jumps_indirectly(program: Program) -> bool:
+    """Whether a program calls functions or jumps to addresses that it computed."""
+    return any(i.op in _INDIRECT or i.op == "s_call_b64" for i in program.instructions)
+
+
+def lower(program: Program, code_address: int | None = None, *,
+          unreachable: Container[int] = ()) -> npt.NDArray[np.uint8]:
+    """The records of a program whose offset 0 is at ``code_address``, back to back.
+
+    ``unreachable`` instructions may be of any kind; arriving there is a fault. Raises
+    `UnsupportedError` naming the first instruction the emulator does not model.
     """
     parts: list[bytes] = []
     for index, instruction in enumerate(program.instructions):
+        if index in unreachable:
+            parts.append(_lowered("s_branch 0"))
+            continue
+        if instruction.op in _READS_PROGRAM_COUNTER | _INDIRECT and code_address is None:
+            raise unsupported(program, index, "the code has no address")
         try:
             parts.append(_lowered(instruction.text))
         except NotModelledError as refusal:
             raise unsupported(program, index, str(refusal)) from None
     records = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
-    targets = records.view(_TARGET)["target"]
-    for index, target in enumerate(program.targets):
+    places = records.view(_PLACE)
+    for index, (instruction, target) in enumerate(
+            zip(program.instructions, program.targets, strict=True)):
+        if index in unreachable:
+            places["target"][index] = len(program)
+            continue
         if target is not None:
-            targets[index] = target
+            places["target"][index] = target
+        if instruction.op in _READS_PROGRAM_COUNTER:
+            assert code_address is not None
+            following = code_address + program.offsets[index + 1]
+            places["literal_lo0"][index] = following & 0xFFFFFFFF
+            places["literal_hi0"][index] = following >> 32
     return records
 
 

@@ -52,8 +52,10 @@ _CLASSES = {
     Unit.END: asmevo_core.IssueClass.END,
 }
 # VSKIP skips vector instructions at a rate that is not public; a timer read makes results depend
-# on the model itself.
-_UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime"})
+# on the model itself. A program with calls is the whole object's code, not the kernel's, and its
+# instruction fetch leaves the kernel.
+_UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime", "s_call_b64",
+                                 "s_swappc_b64", "s_setpc_b64"})
 # Which lines of memory scratch occupies is the driver's choice. How the LDS groups the lanes of a
 # three-dword access, and what the lane adders cost, is not public.
 _UNTIMED_PREFIXES = ("scratch_", "s_scratch_", "ds_read_b96", "ds_write_b96", "ds_read_addtid",

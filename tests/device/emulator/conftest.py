@@ -53,6 +53,7 @@ class Bench:
     keep_denormals: bool = False
     dx10_clamp: bool = False
     fused: bool = False
+    prompt_returns: bool = False
     narrow: bool = False
     # Further bits of MODE.
     mode: int = 0xC0
@@ -119,7 +120,7 @@ class Bench:
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
             lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
-            private_bytes=private_bytes)
+            private_bytes=private_bytes, prompt_returns=self.prompt_returns)
 
 
     @staticmethod

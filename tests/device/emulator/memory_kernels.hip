@@ -142,3 +142,31 @@ GLOBAL __attribute__((amdgpu_flat_work_group_size(1, 1024))) void launch_values(
   to[14] = ((const u16 CONSTANT *)hidden)[32];
   to[15] = hidden[10];
 }
+
+// Constants, a variable and a pointer in the module's own memory.
+static const int table[37] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8,
+                              4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5, 0, 2, 8, 8, 4};
+__attribute__((device)) int counters[4] = {7, 8, 9, 10};
+__attribute__((device)) const int *third = table + 3;
+GLOBAL void module_memory(const int *p, int *r) {
+  r[LANE] = table[p[LANE]] * 100 + third[p[LANE] & 7];
+  int old = ADD(&counters[LANE & 3], 1, AGENT);
+  r[64 + LANE] = old;
+}
+
+// Functions with a stack of their own.
+#define FUNCTION __attribute__((device, noinline)) static
+FUNCTION u32 fold(const u32 *p, int n) {
+  u32 sum = 0;
+  for (int k = 0; k < n; ++k) sum = sum * 31 + p[k];
+  return sum;
+}
+FUNCTION u32 shuffle_and_fold(u32 x, int n) {
+  u32 own[24];
+  for (int k = 0; k < 24; ++k) own[k] = x + k;
+  for (int k = 0; k < n; ++k) own[(x + k * 7) % 24] ^= k;
+  return fold(own, 24) + fold(own + 3, n);
+}
+GLOBAL void calls(u32 *r, int n) { r[LANE] = shuffle_and_fold(r[LANE], n) ^ shuffle_and_fold(LANE, 5); }
+
+GLOBAL void queue(u64 *r) { r[0] = (u64)__builtin_amdgcn_queue_ptr(); }

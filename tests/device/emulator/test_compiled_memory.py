@@ -71,7 +71,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     subprocess.run(
         [sys.executable, "-m", "ziglang", "clang", "-x", "hip", "--offload-arch=gfx942",
          "--offload-device-only", "-nogpuinc", "-nogpulib", "-O3", "-mcode-object-version=5",
-         "-mno-amdgpu-ieee", "-fno-honor-nans", "-Wno-everything", "-mllvm",
+         "-Wno-everything", "-mllvm",
          f"-amdgpu-kernarg-preload-count={request.param}", "-S", str(_SOURCE), "-o",
          str(assembly)], check=True, timeout=120)
     toolchain = ZigToolchain()
@@ -239,8 +239,41 @@ def test_a_kernarg_of_another_size_is_refused(kernels: Compiled) -> None:
         kernels.run("timers", np.zeros(8, np.uint64), 5, 6, ends_early=True)
 
 
+def test_an_argument_that_only_a_runtime_has_is_refused(kernels: Compiled) -> None:
+    with pytest.raises(UnsupportedError, match=r"hidden_queue_ptr|queue_ptr"):
+        kernels.run("queue", np.zeros(1, np.uint64))
+
+
 def test_results_do_not_depend_on_what_scratch_held(kernels: Compiled) -> None:
     data = rng(9).integers(0, 256, (64, 3), dtype=np.uint8)
     outs = [kernels.run("histogram", data, np.zeros(4096, np.uint32), 3, state=LaunchState(seed))[1]
             for seed in (1, 2)]
     np.testing.assert_array_equal(outs[0], outs[1])
+
+
+def test_constants_and_variables_of_a_module(kernels: Compiled) -> None:
+    """Addresses relative to the code, relocated pointers; every launch starts afresh."""
+    table = np.array([int(x) for x in "3141592653589793238462643383279502884"], np.int32)
+    p = rng(10).integers(0, 37, 64, dtype=np.int32)
+    for _ in range(2):
+        out = kernels.run("module_memory", p, np.zeros(128, np.int32))[1]
+        np.testing.assert_array_equal(out[:64], table[p] * 100 + table[3 + (p & 7)])
+        np.testing.assert_array_equal(out[64:], 7 + np.arange(64) % 4 + np.arange(64) // 4)
+
+
+def test_calls_and_their_stack(kernels: Compiled) -> None:
+    def fold(values: list[int]) -> int:
+        total = 0
+        for value in values:
+            total = total * 31 + value & 0xFFFFFFFF
+        return total
+
+    def function(x: int, n: int) -> int:
+        own = [x + k & 0xFFFFFFFF for k in range(24)]
+        for k in range(n):
+            own[(x + k * 7 & 0xFFFFFFFF) % 24] ^= k
+        return fold(own) + fold(own[3:3 + n]) & 0xFFFFFFFF
+
+    data = rng(11).integers(0, 1 << 32, 64, dtype=np.uint32)
+    out = kernels.run("calls", data, 9)[0]
+    assert out.tolist() == [function(int(x), 9) ^ function(lane, 5) for lane, x in enumerate(data)]

@@ -243,3 +243,65 @@ def test_time_and_profile_are_modelled_and_repeatable(tmp_path: Path, timing: Ti
     profile = kernel.profile(dispatch())
     assert profile.source == "modelled"
     assert [p.issued for p in profile.instructions] == [1] * 10
+
+
+# The value that each work-item stores is 1 more each time the function runs.
+CALLS = """s_load_dwordx2 s[4:5], s[0:1], 0x0
+s_load_dword s6, s[0:1], 0x8
+s_waitcnt lgkmcnt(0)
+s_call_b64 s[8:9], f
+s_getpc_b64 s[10:11]
+s_add_u32 s10, s10, 32
+s_addc_u32 s11, s11, 0
+s_swappc_b64 s[8:9], s[10:11]
+v_lshlrev_b32_e32 v1, 2, v0
+v_mov_b32_e32 v2, s6
+global_store_dword v1, v2, s[4:5]
+s_endpgm
+f:
+s_add_u32 s6, s6, 1
+s_setpc_b64 s[8:9]"""
+
+
+def test_calls_by_hand(tmp_path: Path, timing: TimingModel) -> None:
+    kernel = emulator(timing).load(build(tmp_path, CALLS), "k")
+    assert stored(kernel, dispatch(1)) == [1002]
+
+
+@pytest.mark.parametrize("offset", [24, 1 << 20])
+def test_jumps_into_an_instruction_or_out_of_the_code_fault(
+        tmp_path: Path, timing: TimingModel, offset: int) -> None:
+    body = CALLS.replace("s_add_u32 s10, s10, 32", f"s_add_u32 s10, s10, {offset}")
+    kernel = emulator(timing).load(build(tmp_path, body), "k")
+    with pytest.raises(DeviceFault, match="has no instruction") as caught:
+        kernel.run(dispatch(1))
+    assert caught.value.text == "s_swappc_b64 s[8:9], s[10:11]"
+
+
+def test_code_without_ecc_is_refused(tmp_path: Path, timing: TimingModel) -> None:
+    """Its 16-bit loads would have to keep the other half of their register."""
+    with pytest.raises(UnsupportedError, match="sramecc-"):
+        emulator(timing).load(build(tmp_path, cpu="gfx942:sramecc-"), "k")
+
+
+def test_private_segment_size_and_dispatch_packet(tmp_path: Path, timing: TimingModel) -> None:
+    """User SGPRs in their documented order: packet, kernarg, private segment size."""
+    body = """s_load_dword s8, s[0:1], 0x18
+s_load_dwordx2 s[10:11], s[0:1], 0x28
+s_waitcnt lgkmcnt(0)
+s_sub_u32 s10, s10, s2
+s_subb_u32 s11, s11, s3
+s_or_b32 s10, s10, s11
+s_lshl_b32 s8, s8, 16
+s_or_b32 s6, s8, s4
+s_or_b32 s6, s6, s10
+s_load_dwordx2 s[4:5], s[2:3], 0x0
+s_waitcnt lgkmcnt(0)
+v_mov_b32_e32 v1, 0
+v_mov_b32_e32 v2, s6
+global_store_dword v1, v2, s[4:5]
+s_endpgm"""
+    kernel = emulator(timing).load(
+        build(tmp_path, body, user_sgpr_dispatch_ptr=1, user_sgpr_private_segment_size=1,
+              user_sgpr_count=5, private_segment_fixed_size=48), "k")
+    assert stored(kernel, dispatch(1)) == [48 << 16 | 48]

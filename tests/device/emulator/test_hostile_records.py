@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.device.emulator.random_launch import DTYPE, draw
+
 if TYPE_CHECKING:
     from tests.device.emulator.conftest import Bench
 
 BASE = 0x6000_0000_0000
-DTYPE = np.dtype({
-    "names": [name for name, *_ in core.RECORD_FIELDS],
-    "formats": [f"{'i' if signed else 'u'}{size}" for _, _, size, signed in core.RECORD_FIELDS],
-    "offsets": [offset for _, offset, _, _ in core.RECORD_FIELDS], "itemsize": core.RECORD_SIZE})
 REGISTERS = st.sampled_from([0, 1, 50, 98, 101, 102, 106, 107, 108, 123, 124, 125, 126, 127, 128,
                              255, 256, 257, 264, 278, 279, 280, 300, 511, 512, 514, 529, 530, 767,
                              768, core.CONSTANT, core.ABSENT])
@@ -41,7 +39,8 @@ def program(rows: list[dict[str, int]]) -> core.Program:
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
             record[name] = value
-    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0)
+    return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0,
+                        addresses=[BASE + 8 * k for k in range(len(rows))])
 
 
 def run(compiled: core.Program) -> None:
@@ -52,7 +51,8 @@ def run(compiled: core.Program) -> None:
     sgprs = [*pointer * 2, *pointer, 1024, 0x20000, *pointer * 46]
     core.launch(compiled, memory, np.zeros(1, np.uint32), grid=(1, 1, 1), workgroup=(100, 1, 1),
                 user_sgprs=sgprs, group_id_sgprs=(-1, -1, -1), work_item_dimensions=1,
-                lds_bytes=777, poison=1, instruction_budget=500, trace=core.Trace())
+                lds_bytes=777, poison=1, instruction_budget=500, trace=core.Trace(),
+                private_bytes=36)
 
 
 @given(st.lists(RECORD, min_size=1, max_size=10))
@@ -85,7 +85,10 @@ def test_every_operation_runs_somewhere_at_the_edge_of_its_registers() -> None:
                         core.CONSTANT, core.ABSENT])
     reached: set[int] = set()
     for op in range(len(core.OPERATIONS)):
+        runs = 0
         for _ in range(400):
+            if runs == 12:
+                break
             row = {"op": op, "target": 0, "row_mask": 15, "bank_mask": 15,
                    **{name: int(rng.choice(choices)) for name in ("dst", "sdst", "src0", "src1",
                                                                   "src2")}}
@@ -98,6 +101,7 @@ def test_every_operation_runs_somewhere_at_the_edge_of_its_registers() -> None:
             if not accepted(row):
                 continue
             reached.add(op)
+            runs += 1
             with contextlib.suppress(core.FaultError):
                 run(program([row]))
     assert reached == set(range(len(core.OPERATIONS)))
@@ -113,3 +117,18 @@ def test_invalid_record_is_named(bench: Bench) -> None:
 def test_truncated_record_array(size: int) -> None:
     with pytest.raises(ValueError, match="whole number"):
         core.Program(np.zeros(size, np.uint8), vgprs=8, agprs=0, mode=0xC0)
+
+
+def test_random_launches_end_and_do_the_same_on_several_threads() -> None:
+    """The generator of ``tests/fuzz/fuzz_emulator.py``."""
+    rng = np.random.default_rng(7)
+    faults = ends = 0
+    for _ in range(400):
+        drawn = draw(rng.bytes(int(rng.integers(200, 1200))))
+        alone = drawn.run(1)
+        assert drawn.run(3) == alone
+        drawn.run(1, traced=True)
+        faults += alone[0] == "fault"
+        ends += alone[0] != "fault"
+    assert faults > 50
+    assert ends > 50

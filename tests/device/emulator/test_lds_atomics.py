@@ -329,3 +329,24 @@ def test_f32_denormals_follow_the_mode(bench: Bench, keep: bool) -> None:
     # Flushed they are -0 and +0, which order but compare equal.
     expected = [10, other, denormal, denormal] if keep else [0, other, denormal, 0x3F800000]
     assert [int(out[8 + k][0]) for k in range(4)] == expected
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_wide_and_half_denormals_follow_the_mode(bench: Bench, keep: bool) -> None:
+    """f16 pairs flush like f32; f64 additions never do, f64 comparisons as the mode says."""
+    bench.mode = 0xC0 if keep else 0
+    body = ["v_mov_b32_e32 v2, 0", "v_mov_b32_e32 v3, 0x50003", "v_mov_b32_e32 v4, 5",
+            "v_mov_b32_e32 v5, 0", "v_mov_b32_e32 v6, 0", "v_mov_b32_e32 v7, 0x80000000",
+            "s_mov_b64 exec, 1", "ds_write_b32 v2, v3", "ds_write_b64 v2, v[4:5] offset:8",
+            "ds_write_b64 v2, v[4:5] offset:16", "ds_add_f64 v2, v[4:5] offset:8",
+            "ds_pk_add_f16 v2, v3", "ds_cmpst_b64 v2, v[6:7], v[6:7] offset:16",
+            "ds_cmpst_f64 v2, v[6:7], v[4:5] offset:24", "ds_read_b32 v8, v2",
+            "ds_read_b64 v[10:11], v2 offset:8", "ds_max_f64 v2, v[6:7] offset:16",
+            "ds_cmpst_f64 v2, v[6:7], v[6:7] offset:16", "ds_read_b64 v[12:13], v2 offset:16",
+            "s_waitcnt lgkmcnt(0)", "s_mov_b64 exec, -1"]
+    out = {k: int(v[0]) for k, v in bench.run(
+        body, vector_out=[8, 10, 11, 12, 13], lds_bytes=512).vector.items()}
+    assert out[8] == (0xA0006 if keep else 0)
+    assert (out[10], out[11]) == (10, 0)
+    # A flushed denormal equals -0 and is replaced by it.
+    assert (out[12], out[13]) == ((5, 0) if keep else (0, 0x80000000))

@@ -97,13 +97,23 @@ def test_buffer_bounds_are_checked_per_dword(bench: Bench, exec_mask: int) -> No
                                                        np.arange(256) % 4 + 1, 0))
 
 
-def test_soffset_does_not_count_against_the_records(bench: Bench) -> None:
-    """Only the offsets of VGPR and instruction are checked (CDNA3 ISA, "Range Checking")."""
+@pytest.mark.parametrize("exec_mask", [(1 << 64) - 1, (1 << 64) - 2])
+def test_soffset_counts_against_the_records(bench: Bench, exec_mask: int) -> None:
+    """Out of range is an offset from num_records - sgpr_offset on (CDNA3 ISA, "Range Checking")."""
     data = np.arange(1, 257, dtype=np.uint32)
-    body = ["v_lshlrev_b32_e32 v2, 2, v0", "buffer_load_dword v8, v2, s[4:7], s9 offen offset:4",
-            "s_waitcnt vmcnt(0)", "global_store_dword v2, v8, s[0:1] offset:512"]
-    launch(bench, body, data, {**dict(zip(range(4, 8), resource(BASE, 128), strict=True)), 9: 96})
-    np.testing.assert_array_equal(data[128:192], np.where(LANES < 31, LANES + 26, 0))
+    body = ["v_lshlrev_b32_e32 v2, 2, v0", "s_mov_b64 exec, s[10:11]",
+            "buffer_load_dword v8, v2, s[4:7], s9 offen offset:4",
+            "buffer_load_dword v9, v2, s[4:7], s12 offen", "s_waitcnt vmcnt(0)",
+            "global_store_dword v2, v8, s[0:1] offset:512",
+            "global_store_dword v2, v9, s[0:1] offset:768"]
+    launch(bench, body, data, {**dict(zip(range(4, 8), resource(BASE, 128), strict=True)), 9: 96,
+                               10: exec_mask & 0xFFFFFFFF, 11: exec_mask >> 32, 12: 132})
+    expected = np.where(LANES < 7, LANES + 26, 0)
+    beyond = np.zeros(64)
+    if not exec_mask & 1:
+        expected[0], beyond[0] = 129, 193
+    np.testing.assert_array_equal(data[128:192], expected)
+    np.testing.assert_array_equal(data[192:256], beyond)
 
 
 @pytest.mark.parametrize("exec_mask", [(1 << 64) - 1, (1 << 64) - 2])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import asmevo_core as core
 import numpy as np
 import pytest
+
+from tests.device.emulator.conftest import INPUT_BASE, OUTPUT_BASE
 
 if TYPE_CHECKING:
     from tests.device.emulator.conftest import Bench
@@ -94,6 +97,47 @@ def test_store_data_is_taken_at_issue(bench: Bench) -> None:
                      "global_load_dword v20, v1, s[72:73]", "s_waitcnt vmcnt(0)"],
                     vector={2: A}, vector_out=[20])
     assert out.vector[20].tolist() == FRESH
+
+
+@pytest.mark.parametrize(("load", "instructions", "returned"), [
+    (LOAD, 0, False), (LOAD, 100, True),
+    ("ds_read_b32 v20, v40", 0, False), ("ds_read_b32 v20, v40", 17, True),
+    ("s_load_dword s20, s[70:71], 0x0", 17, True),
+])
+def test_prompt_returns(bench: Bench, load: str, instructions: int, returned: bool) -> None:
+    """Time passes with instructions of the wave itself; LDS is nearer than memory."""
+    setup = ["v_lshlrev_b32_e32 v40, 2, v0", "ds_write_b32 v40, v2", f"s_movk_i32 s20, {STALE:#x}",
+             "s_waitcnt lgkmcnt(0)", *["s_nop 0"] * 40, load, *["s_nop 0"] * instructions]
+    if load.startswith("s_load"):
+        setup.append("v_mov_b32_e32 v20, s20")
+    bench.prompt_returns = True
+    expected = FRESH[:1] if load.startswith("s_load") else FRESH
+    assert value(bench, setup) == (expected if returned else [STALE])
+
+
+def test_prompt_returns_to_lds_reach_other_waves(bench: Bench) -> None:
+    """A wave waits for its own load to LDS only, and reads what the other one loaded."""
+    program = bench.assemble([
+        "v_lshlrev_b32_e32 v1, 2, v0", "v_lshrrev_b32_e32 v2, 6, v0", "s_nop 0",
+        "v_readfirstlane_b32 s10, v2", "s_nop 4", "s_lshl_b32 s11, s10, 8", "s_mov_b32 m0, s11",
+        "s_nop 0", "buffer_load_dword v1, s[4:7], 0 offen lds", *["s_nop 0"] * 80, "s_barrier",
+        # Only wave 0 waits before it reads the words of wave 1.
+        "s_cmp_lg_u32 s10, 0", "s_cbranch_scc1 end", "v_xor_b32_e32 v3, 0x100, v1",
+        "s_waitcnt vmcnt(0)", "ds_read_b32 v4, v3", "s_waitcnt lgkmcnt(0)",
+        "global_store_dword v1, v4, s[8:9]", "end:", "s_endpgm"])
+    inputs = np.arange(128, dtype=np.uint32)
+    found = {}
+    for prompt in (False, True):
+        out = np.zeros(64, np.uint32)
+        memory = core.Memory([("in", INPUT_BASE, inputs.view(np.uint8), False),
+                              ("out", OUTPUT_BASE, out.view(np.uint8), True)])
+        sgprs = [0, 0, 0, 0, INPUT_BASE & 0xFFFFFFFF, INPUT_BASE >> 32, 512, 0x20000,
+                 OUTPUT_BASE & 0xFFFFFFFF, OUTPUT_BASE >> 32]
+        bench.prompt_returns = prompt
+        bench.launch(program, memory, sgprs, 1, workgroup=128, lds_bytes=512)
+        found[prompt] = out
+    assert (found[True] == inputs[64:]).all()
+    assert not (found[False] == inputs[64:]).any()
 
 
 @pytest.mark.parametrize("space", ["global", "lds"])

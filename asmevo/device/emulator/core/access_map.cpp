@@ -30,6 +30,11 @@ bool AccessTracker::note_line(std::size_t line, std::uint32_t dwords, AccessKind
   const std::uint64_t before = current.load(std::memory_order_relaxed);
   auto states = static_cast<std::uint32_t>(before);
   std::uint32_t past = mine.past;
+  if (before == 0 && past == 0 && kind == AccessKind::kWrite) [[likely]] {  // most stores
+    current.store(std::uint64_t{workgroup_} << 32 | dwords << 1, std::memory_order_release);
+    if (!others_.empty()) touched_.push_back({line, dwords, kind});
+    return false;
+  }
   if (before >> 32 != workgroup_ && states != 0) {
     past |= states;
     states = 0;

@@ -25,7 +25,7 @@ inline u8* private_bytes(Wave& w, u32 offset, u64 size, std::size_t lane) {
   return reinterpret_cast<u8*>(w.private_segment + lane * w.private_words) + offset;
 }
 
-inline u8* shared_bytes(Wave& w, u32 offset, u64 size, bool write, std::size_t lane) {
+inline u8* shared_bytes(Wave& w, u32 offset, u64 size, std::size_t lane) {
   const u64 limit = w.group->lds_bytes();
   if (offset + size > limit) {
     throw Fault(FaultKind::kMemory,
@@ -34,7 +34,6 @@ inline u8* shared_bytes(Wave& w, u32 offset, u64 size, bool write, std::size_t l
                     " leaves the " + std::to_string(limit) + " bytes of the workgroup",
                 static_cast<int>(lane), kSharedAperture + offset);
   }
-  if (write) w.land_lds_loads();
   return w.group->lds() + offset;
 }
 
@@ -62,7 +61,7 @@ struct FlatSpace {
   static u8* bytes(Wave& w, u64 address, u64 size, bool write, std::size_t lane) {
     const u64 upper = address >> 32;
     if (upper == kSharedAperture >> 32) {
-      return shared_bytes(w, static_cast<u32>(address), size, write, lane);
+      return shared_bytes(w, static_cast<u32>(address), size, lane);
     }
     if (upper == kPrivateAperture >> 32) {
       return private_bytes(w, static_cast<u32>(address), size, lane);

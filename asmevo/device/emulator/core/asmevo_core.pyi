@@ -34,12 +34,13 @@ class Program:
     """A validated program whose waves start with the floating-point fields ``mode`` of MODE.
 
     ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
-    every host of the build has; results do not depend on it. Raises `InvalidRecordError`, or
-    ValueError for a truncated array and other bits of MODE.
+    every host of the build has; results do not depend on it. ``addresses`` are those of the
+    records, ascending, for indirect jumps. Raises `InvalidRecordError`, or ValueError for a truncated array and other bits of MODE.
     """
 
-    def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int, mode: int,
-                 fused_matrix_sums: bool = False, narrow: bool = False) -> None: ...
+    def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
+                 mode: int, fused_matrix_sums: bool = False, narrow: bool = False,
+                 addresses: Sequence[int] = ()) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:
@@ -74,14 +75,16 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            user_sgprs: Sequence[int], group_id_sgprs: tuple[int, int, int],
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
            resident: int = 1, threads: int = 1, seconds: float = 0.0,
-           trace: Trace | None = None, private_bytes: int = 0, entry: int = 0) -> int:
+           trace: Trace | None = None, private_bytes: int = 0, entry: int = 0,
+           prompt_returns: bool = False) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
     host threads; the result does not depend on the number of threads. ``seconds`` of host time end
     the launch, 0 never does. A work-item has ``private_bytes`` of scratch; ``entry`` is the index
-    of the first instruction. Raises `FaultError`, ValueError for an impossible launch, and what a
-    signal handler raises.
+    of the first instruction. With ``prompt_returns`` results of loads return after some
+    instructions even when nothing waits for them. Raises `FaultError`, ValueError for an impossible
+    launch, and what a signal handler raises.
     """
 
 class IssueClass(Enum):

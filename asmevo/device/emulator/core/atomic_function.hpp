@@ -80,22 +80,6 @@ template <class T, bool Max> T float_select(T a, T b, T ordered_a, T ordered_b) 
 template <class T> T atomic_fmin(T a, T b) { return float_select<T, false>(a, b, a, b); }
 template <class T> T atomic_fmax(T a, T b) { return float_select<T, true>(a, b, a, b); }
 
-// LDS flushes f32 denormals as the mode says: both ways in additions; in comparisons only for the
-// comparison itself, except that a compare-and-store also stores the flushed value.
-inline u32 lds_add_f32(const FpMode& mode, u32 a, u32 b) {
-  return flush(atomic_fadd(flush(a, mode.keep_in), flush(b, mode.keep_in)), mode.keep_out);
-}
-template <bool Max> u32 lds_select_f32(const FpMode& mode, u32 a, u32 b) {
-  return float_select<u32, Max>(a, b, flush(a, mode.keep_in), flush(b, mode.keep_in));
-}
-inline u32 lds_cmpst_f32(const FpMode& mode, u32 a, u32 comparand, u32 source) {
-  const float old = as_float(flush(a, mode.keep_in));
-  return old == as_float(flush(comparand, mode.keep_in)) ? flush(source, mode.keep_in) : a;
-}
-inline u64 lds_cmpst_f64(u64 a, u64 comparand, u64 source) {
-  return std::bit_cast<double>(a) == std::bit_cast<double>(comparand) ? source : a;
-}
-
 // A sum of two 16-bit floats rounds to f32 first, which changes nothing: f32 has more than twice
 // their precision. Denormals are kept.
 template <auto Widen, auto Narrow>
@@ -108,6 +92,46 @@ u32 add_pair(u32 a, u32 b) {
 }
 constexpr auto add_pk_f16 = add_pair<f16_to_f32, f32_to_f16>;
 constexpr auto add_pk_bf16 = add_pair<bf16_to_f32, f32_to_bf16>;
+
+// LDS flushes denormals as the mode says: both ways in additions, f64 excepted; in comparisons only
+// for the comparison itself, except that a compare-and-store also stores the flushed value.
+template <class T> T flush_unless(bool keep, T x) {
+  using Bits = FloatBits<T>;
+  return !keep && (x & Bits::kInfinity) == 0 ? x & Bits::kSign : x;
+}
+template <class T> bool keeps_inputs(const FpMode& mode) {
+  return sizeof(T) == 4 ? mode.single.keep_in : mode.wide.keep_in;
+}
+inline u32 lds_add_f32(const FpMode& mode, u32 a, u32 b) {
+  const bool keep = mode.single.keep_in;
+  return flush_unless(mode.single.keep_out,
+                      atomic_fadd(flush_unless(keep, a), flush_unless(keep, b)));
+}
+template <class T, bool Max> T lds_select(const FpMode& mode, T a, T b) {
+  const bool keep = keeps_inputs<T>(mode);
+  return float_select<T, Max>(a, b, flush_unless(keep, a), flush_unless(keep, b));
+}
+template <class T> T lds_cmpst(const FpMode& mode, T a, T comparand, T source) {
+  using Float = typename FloatBits<T>::Float;
+  const bool keep = keeps_inputs<T>(mode);
+  const bool same = std::bit_cast<Float>(flush_unless(keep, a)) ==
+                    std::bit_cast<Float>(flush_unless(keep, comparand));
+  return same ? flush_unless(keep, source) : a;
+}
+template <u32 Exponent> u32 flush_pair_unless(bool keep, u32 x) {
+  if (keep) return x;
+  if ((x & Exponent) == 0) x &= 0xffff8000u;
+  if ((x >> 16 & Exponent) == 0) x &= 0x8000ffffu;
+  return x;
+}
+template <u32 Exponent, auto Add> u32 lds_add_pair(const FpMode& mode, u32 a, u32 b) {
+  const bool keep = mode.half.keep_in;
+  return flush_pair_unless<Exponent>(mode.half.keep_out,
+                                     Add(flush_pair_unless<Exponent>(keep, a),
+                                         flush_pair_unless<Exponent>(keep, b)));
+}
+constexpr auto lds_add_pk_f16 = lds_add_pair<0x7c00, add_pk_f16>;
+constexpr auto lds_add_pk_bf16 = lds_add_pair<0x7f80, add_pk_bf16>;
 
 // How many data operands F takes besides the old value.
 template <auto F, class T>

@@ -9,7 +9,7 @@ namespace {
 bool uniform_load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
   u32 low;
   const u8* bytes = uniform_region<1>(w, buffer.base + buffer.fixed, buffer.offset,
-                                      buffer.records - buffer.fixed, false, low);
+                                      buffer.room(), false, low);
   if (bytes == nullptr) return false;
   Pending& p = begin_load_to_lds(w, s);
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -33,7 +33,7 @@ void buffer_load(Wave& w, const Step& s) {
   }
   if constexpr (kDwords) {
     if (view.is_raw() && uniform_access<F.words, false>(w, s, view.base + view.fixed, view.offset,
-                                                        view.records - view.fixed)) {
+                                                        view.room())) {
       return;
     }
   }
@@ -45,7 +45,7 @@ void buffer_store(Wave& w, const Step& s) {
   const Buffer view(w, s);
   if constexpr (F.bytes == 4) {
     if (view.is_raw() && uniform_access<F.words, true>(w, s, view.base + view.fixed, view.offset,
-                                                       view.records - view.fixed)) {
+                                                       view.room())) {
       return;
     }
   }

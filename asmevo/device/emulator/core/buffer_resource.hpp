@@ -6,14 +6,16 @@
 namespace asmevo {
 
 // Base 48 bits, stride 14 (18 with ADD_TID_ENABLE), swizzle enable in bit 63, num_records 32 (CDNA3
-// ISA, "Buffer Resource Descriptor" and "Buffer Addressing"). The offset of VGPR and instruction is
-// range-checked, soffset is not part of it. Without an index num_records counts bytes and every unit
-// of the access is checked on its own; with IDXEN and a stride it counts records.
+// ISA, "Buffer Resource Descriptor" and "Buffer Addressing"). Without an index num_records counts
+// bytes, soffset among them ("Range Checking": out of range from num_records - sgpr_offset on), and
+// every unit of the access is checked on its own; with IDXEN and a stride it counts records. LLVM
+// promises only that the offsets of VGPR and instruction are checked, but AITER's attention walks
+// keys with soffset and relies on zeros beyond the last.
 //
 // The offset does not wrap at 32 bits: a negative VGPR offset is out of range even when the
 // instruction's offset would make the sum positive (LLVM, splitBufferOffsets).
 struct Buffer {
-  u64 base, stride, records, fixed;
+  u64 base, stride, records, fixed, scalar;
   u32 index_stride;
   bool swizzled, adds_lane, unbound;
   const u32* index;
@@ -21,7 +23,8 @@ struct Buffer {
 
   Buffer(Wave& w, const Step& s) {
     const u32* resource = &w.s[s.src[1].index];
-    base = (resource[0] | (u64{resource[1] & 0xffffu} << 32)) + w.read32(s.src[2]);
+    scalar = w.read32(s.src[2]);
+    base = (resource[0] | (u64{resource[1] & 0xffffu} << 32)) + scalar;
     stride = (resource[1] >> 16) & 0x3fffu;
     records = resource[2];
     swizzled = resource[1] >> 31;
@@ -45,8 +48,10 @@ struct Buffer {
     offset = offen ? w.v + (s.src[0].index + (idxen ? 1 : 0)) * kLanes : nullptr;
   }
 
-  // Whether lane i reaches base + offset[i], checked against the records.
-  bool is_raw() const { return index == nullptr && !adds_lane && !unbound && fixed < records; }
+  // Whether lane i reaches base + fixed + offset[i] if offset[i] is below room().
+  bool is_raw() const { return index == nullptr && !adds_lane && !unbound && room() > 0; }
+
+  u64 room() const { return fixed + scalar < records ? records - fixed - scalar : 0; }
 
   template <Field F>
   LaneAccess lanes(u64 active) const {
@@ -66,8 +71,9 @@ struct Buffer {
       } else if (index != nullptr && stride != 0) {
         access.words[i] = record < records ? F.words : 0;
       } else {
-        const u64 room = within < records ? (records - within) / F.bytes : 0;
-        access.words[i] = static_cast<u8>(room < F.words ? room : F.words);
+        const u64 used = within + scalar;
+        const u64 left = used < records ? (records - used) / F.bytes : 0;
+        access.words[i] = static_cast<u8>(left < F.words ? left : F.words);
       }
     }
     return access;

@@ -5,19 +5,24 @@
 
 #include "typed_lanes.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace asmevo {
 
 namespace {
 
-// One bit per byte of 0 or 1, gathered eight at a time by a multiplication.
+// One bit per byte of 0 or 1.
 u64 pack(const u8* flags) {
 #if defined(__AVX2__)
-  const auto half = [&](std::size_t at) {
+  const auto half = [&](std::size_t at) -> u64 {
     const __m256i bytes = _mm256_load_si256(reinterpret_cast<const __m256i*>(flags + at));
     return static_cast<u32>(_mm256_movemask_epi8(_mm256_slli_epi16(bytes, 7)));
   };
-  return half(0) | (u64{half(32)} << 32);
+  return half(0) | half(32) << 32;
 #else
+  // Gathered eight at a time by a multiplication.
   u64 mask = 0;
   for (std::size_t k = 0; k < 8; ++k) {
     u64 bytes = 0;

@@ -10,7 +10,7 @@ namespace {
 
 template <auto Taken>
 void branch(Wave& w, const Step& s) {
-  if (Taken(w)) w.jump(static_cast<std::size_t>(s.target));
+  if (Taken(w)) w.pc = static_cast<std::size_t>(s.target);
 }
 
 void nothing(Wave&, const Step&) {}
@@ -20,10 +20,7 @@ void trap(Wave&, const Step& s) {
   throw Fault(FaultKind::kIllegal, "the kernel trapped (s_trap " + std::to_string(s.imm0) + ")");
 }
 
-void end_program(Wave& w, const Step&) {
-  w.stop = Stop::kEnd;
-  w.straight_from = 0;  // the next wave in its place starts there
-}
+void end_program(Wave& w, const Step&) { w.stop = Stop::kEnd; }
 void barrier(Wave& w, const Step&) { w.stop = Stop::kBarrier; }
 
 // imm0 = vmcnt, imm1 = lgkmcnt; -1 leaves a counter alone. Nothing here raises expcnt.
@@ -47,6 +44,22 @@ void gpr_index(Wave& w, const Step& s) {
   w.s[kM0] = (w.s[kM0] & ~0xffu) | (w.read32(s.src[0]) & 0xff);
 }
 
+// The constant is the address of the next instruction, where s_call_b64 returns to.
+void get_pc(Wave& w, const Step& s) { w.set_scalar64(s.dst, w.read64(s.src[0])); }
+void call(Wave& w, const Step& s) {
+  get_pc(w, s);
+  w.pc = static_cast<std::size_t>(s.target);
+}
+void set_pc(Wave& w, const Step& s) { w.pc = s.code->find(w.read64(s.src[0])); }
+void swap_pc(Wave& w, const Step& s) {
+  const std::size_t target = s.code->find(w.read64(s.src[0]));
+  if (w.pc >= s.code->addresses.size()) {
+    throw Fault(FaultKind::kIllegal, "a call that is the last instruction");
+  }
+  w.set_scalar64(s.dst, s.code->addresses[w.pc]);
+  w.pc = target;
+}
+
 constexpr Shape kB = Shape::kBranch;
 constexpr Shape kC = Shape::kControl;
 
@@ -59,6 +72,10 @@ constexpr Operation kTable[] = {
      branch<[](Wave& w) { return w.scalar64(kVcc) != 0; }>},
     {"s_cbranch_execz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() == 0; }>},
     {"s_cbranch_execnz", kB, 0, {}, kNoTraits, branch<[](Wave& w) { return w.exec() != 0; }>},
+    {"s_setpc_b64", Shape::kScalar, 0, {2, 0, 0}, kNoTraits, set_pc},
+    {"s_swappc_b64", Shape::kScalar, 2, {2, 0, 0}, kNoTraits, swap_pc},
+    {"s_call_b64", Shape::kProgramCounter, 2, {2, 0, 0}, kNoTraits, call},
+    {"s_getpc_b64", Shape::kProgramCounter, 2, {2, 0, 0}, kNoTraits, get_pc},
     // Taken when a debugger has set a flag; there is none.
     {"s_cbranch_cdbgsys", kB, 0, {}, kNoTraits, nothing},
     {"s_cbranch_cdbguser", kB, 0, {}, kNoTraits, nothing},

@@ -123,7 +123,6 @@ bool uniform_access(Wave& w, const Step& s, u64 base, const u32* offsets, u64 li
 inline Pending& begin_load_to_lds(Wave& w, const Step& s) {
   Pending& p = w.issue_vm();
   p.kind = Pending::Kind::kLds;
-  ++w.lds_loads;
   p.words = 1;
   p.lanes = w.active();
   p.data[kLanes] = (w.s[kM0] & 0xffffu) + static_cast<u32>(s.imm0);

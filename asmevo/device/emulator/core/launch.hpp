@@ -34,6 +34,9 @@ struct Launch {
   u32 resident = 1;               // workgroups that run at the same time when they depend on each other
   u32 threads = 1;                // host threads for workgroups that do not
   double seconds = 0;             // host time after which the launch is given up; 0 for never
+  // Results return some time after issue even when nothing waits for them, as on hardware; otherwise at
+  // the last moment that the waits allow. Either is a run that hardware might do.
+  bool prompt_returns = false;
 };
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.

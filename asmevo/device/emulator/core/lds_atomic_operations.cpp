@@ -26,7 +26,6 @@ T update(Wave& w, u32 at, Function&& function) {
 
 // The result rows of a returning operation; words 0 returns nothing.
 Pending& begin(Wave& w, const Step& s) {
-  w.land_lds_loads();
   Pending& p = w.issue_lgkm(1);
   p.kind = s.dst_words != 0 ? Pending::Kind::kVector : Pending::Kind::kStore;
   p.words = s.dst_words;
@@ -116,10 +115,12 @@ constexpr Operation kTable[] = {
     INTEGER("or", "b", atomic_or), INTEGER("xor", "b", atomic_xor),
     INTEGER("mskor", "b", atomic_mskor), INTEGER("cmpst", "b", atomic_cmpst),
     ATOMIC("add", "f32", u32, lds_add_f32), ATOMIC("add", "f64", u64, atomic_fadd<u64>),
-    ATOMIC("min", "f32", u32, lds_select_f32<false>), ATOMIC("min", "f64", u64, atomic_fmin<u64>),
-    ATOMIC("max", "f32", u32, lds_select_f32<true>), ATOMIC("max", "f64", u64, atomic_fmax<u64>),
-    ATOMIC("cmpst", "f32", u32, lds_cmpst_f32), ATOMIC("cmpst", "f64", u64, lds_cmpst_f64),
-    ATOMIC("pk_add", "f16", u32, add_pk_f16), ATOMIC("pk_add", "bf16", u32, add_pk_bf16),
+    ATOMIC("min", "f32", u32, lds_select<u32, false>),
+    ATOMIC("min", "f64", u64, lds_select<u64, false>),
+    ATOMIC("max", "f32", u32, lds_select<u32, true>),
+    ATOMIC("max", "f64", u64, lds_select<u64, true>),
+    ATOMIC("cmpst", "f32", u32, lds_cmpst<u32>), ATOMIC("cmpst", "f64", u64, lds_cmpst<u64>),
+    ATOMIC("pk_add", "f16", u32, lds_add_pk_f16), ATOMIC("pk_add", "bf16", u32, lds_add_pk_bf16),
     RETURNING("wrxchg", "b32", u32, atomic_swap<u32>),
     RETURNING("wrxchg", "b64", u64, atomic_swap<u64>),
     RETURNING("wrap", "b32", u32, atomic_wrap),

@@ -73,7 +73,6 @@ template <Field F, std::size_t Parts>
 void write_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   u8* lds = w.group->lds();
   const u64 size = w.group->lds_bytes();
-  w.land_lds_loads();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;

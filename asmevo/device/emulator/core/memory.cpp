@@ -71,9 +71,13 @@ void Memory::mark_lanes(std::uint64_t address, const std::uint32_t* offsets, std
   if (region == nullptr || !region->writable) return;
   const AccessKind kind = write ? AccessKind::kWrite : AccessKind::kRead;
   const std::uint64_t base = address - region->base + region->base % AccessMap::kLineBytes;
+  std::uint32_t gaps = 0;
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    gaps |= offsets[i] - offsets[0] - i * static_cast<std::uint32_t>(size);
+  }
   for (std::size_t i = 0; i < lanes;) {
     // Lanes side by side make one range.
-    std::size_t end = i + 1;
+    std::size_t end = gaps == 0 ? lanes : i + 1;
     while (end < lanes && offsets[end] - offsets[end - 1] == size) ++end;
     const std::uint64_t first = (base + offsets[i]) / 4;
     const std::uint64_t last = (base + offsets[end - 1] + size - 1) / 4;

@@ -54,6 +54,7 @@ const char* shape_name(Shape shape) {
     case Shape::kFlat: return "flat";
     case Shape::kScratch: return "scratch";
     case Shape::kCache: return "cache";
+    case Shape::kProgramCounter: return "program_counter";
   }
   return "";
 }
@@ -154,10 +155,10 @@ u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::a
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
            u64 instruction_budget, u32 resident, u32 threads, double seconds, Trace* trace,
-           u32 private_bytes, u32 entry) {
+           u32 private_bytes, u32 entry, bool prompt_returns) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
                           lds_bytes, private_bytes, entry, poison, instruction_budget, resident,
-                          threads, seconds};
+                          threads, seconds, prompt_returns};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -258,13 +259,14 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool fused,
-              bool narrow) {
+              bool narrow, std::vector<u64> addresses) {
              if ((mode & ~kModeFloat) != 0) throw std::invalid_argument("unknown bits of MODE");
              new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode),
-                                Choices{narrow, fused});
+                                Choices{narrow, fused}, std::move(addresses));
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"), nb::arg("mode"),
-           nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false)
+           nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false,
+           nb::arg("addresses") = std::vector<u64>{})
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")
@@ -288,7 +290,8 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("work_item_dimensions"), nb::arg("lds_bytes"), nb::arg("poison"),
         nb::arg("instruction_budget"), nb::arg("resident") = 1, nb::arg("threads") = 1,
         nb::arg("seconds") = 0.0, nb::arg("trace").none() = nullptr,
-        nb::arg("private_bytes") = 0, nb::arg("entry") = 0);
+        nb::arg("private_bytes") = 0, nb::arg("entry") = 0,
+        nb::arg("prompt_returns") = false);
   bind_timing(m);
 }
 

@@ -26,6 +26,8 @@ enum class Shape : u8 {
   kFlat,        // dst = data, src0 = address pair, imm0 = offset
   kScratch,     // dst = data, src0 = VGPR offset or absent, src1 = SGPR offset or absent, imm0
   kCache,       // nothing
+  kProgramCounter,  // dst = scalar pair, src0 = constant: the address of the next instruction;
+                    // target of a call
 };
 
 enum Trait : u32 {

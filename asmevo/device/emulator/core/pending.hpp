@@ -1,6 +1,6 @@
 // Outstanding memory operations of one wave: results read at issue, written to registers only when
-// a wait guarantees them, which is the latest moment the ISA allows, or when they are overdue
-// (Wave::land_overdue).
+// a wait guarantees them, which is the latest moment the ISA allows, or, in a launch that
+// relies on time, some turns later (Wave::deliver_prompt_returns).
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ struct Pending {
   std::uint8_t weight;  // by how much it raised the counter
   std::uint16_t dst;    // vector row or scalar register
   std::uint32_t flat;
+  std::uint32_t turn;   // of its wave, in which it was issued
   std::uint64_t lanes;
-  std::size_t pc;  // behind the instruction that issued it
   alignas(64) std::array<std::uint32_t, 4 * kLanes> data;
 };
 

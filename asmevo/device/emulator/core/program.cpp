@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "lane_permute.hpp"
+
 namespace asmevo {
 
 namespace {
@@ -66,10 +68,9 @@ void run_dpp(Wave& w, const Step& s) {
       if (((exec >> pattern.source[i]) & 1) == 0) readable &= ~(u64{1} << i);
     }
   }
-  const bool wide = s.src_words[0] == 2;
-  for (std::size_t i = 0; i < kLanes; ++i) w.permuted[0][i] = in[pattern.source[i]];
-  if (wide) {
-    for (std::size_t i = 0; i < kLanes; ++i) w.permuted[1][i] = in[kLanes + pattern.source[i]];
+  permute_row(w.permuted[0], in, pattern.source, pattern.near);
+  if (s.src_words[0] == 2) {
+    permute_row(w.permuted[1], in + kLanes, pattern.source, pattern.near);
   }
   u64 mask = pattern.write;
   if (!pattern.bound_ctrl) {
@@ -143,9 +144,28 @@ void run_sdwa(Wave& w, const Step& s) {
 
 }  // namespace
 
+std::size_t CodeMap::find(u64 address) const {
+  const auto at = std::lower_bound(addresses.begin(), addresses.end(), address);
+  if (at == addresses.end() || *at != address) {
+    throw Fault(FaultKind::kIllegal, "a jump to an address where the kernel has no instruction", -1,
+                address);
+  }
+  return static_cast<std::size_t>(at - addresses.begin());
+}
+
 Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp,
-                 Choices choices)
-    : count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), choices_(choices) {
+                 Choices choices,
+                 std::vector<u64> addresses)
+    : code_{std::move(addresses)},
+      count_(records.size()),
+      vgprs_(vgprs),
+      agprs_(agprs),
+      fp_(fp),
+      choices_(choices) {
+  require(code_.addresses.empty() ||
+              (code_.addresses.size() == records.size() &&
+               std::is_sorted(code_.addresses.begin(), code_.addresses.end())),
+          "one ascending address a record");
   require(vgprs >= 1 && vgprs <= 256, "a wave has 1 to 256 VGPRs");
   require(agprs <= 256, "a wave has at most 256 AGPRs");
   steps_.reserve(records.size() + 1);
@@ -219,11 +239,13 @@ const DppPattern* Program::dpp(const Record& r) {
   require(known_dpp(r.dpp_ctrl), "unknown DPP control value");
   DppPattern& p = patterns_.emplace_back();
   p.valid = p.write = 0;
+  p.near = true;
   p.bound_ctrl = r.flags & kFlagBoundCtrl;
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {
     const int from = dpp_source(r.dpp_ctrl, lane);
     const auto i = static_cast<std::size_t>(lane);
     p.source[i] = from < 0 ? static_cast<u8>(lane) : static_cast<u8>(from);
+    p.near &= p.source[i] / 16 == i / 16;
     if (from >= 0) p.valid |= u64{1} << i;
     const bool enabled = ((r.row_mask >> (lane / 16)) & 1) && ((r.bank_mask >> (lane / 4 % 4)) & 1);
     if (enabled) p.write |= u64{1} << i;
@@ -258,6 +280,7 @@ Step Program::resolve(const Record& r) {
 
   Step s{};
   s.handler = handler(op);
+  s.code = &code_;
   s.flags = r.flags;
   s.target = r.target;
   s.imm0 = r.imm0;
@@ -390,6 +413,12 @@ Step Program::resolve(const Record& r) {
       break;
     case Shape::kCache:
       break;
+    case Shape::kProgramCounter:
+      require(kind(0) == Operand::Kind::kConstant, "the address must be a constant");
+      require(r.target >= 0 && static_cast<std::size_t>(r.target) <= count_,
+              "call target outside the program");
+      s.dst = scalar(r.dst, 2);
+      break;
     case Shape::kLds:
       require(op.src_words[0] == 0 || (is_vector(0) && !is_agpr(0)), "the address must be a VGPR");
       if (op.dst_words != 0) s.dst = vector(r.dst, op.dst_words);
@@ -402,7 +431,7 @@ Step Program::resolve(const Record& r) {
 
   s.skippable = op.shape != Shape::kScalar && op.shape != Shape::kBranch &&
                 op.shape != Shape::kControl && op.shape != Shape::kScalarLoad &&
-                op.shape != Shape::kCache;
+                op.shape != Shape::kCache && op.shape != Shape::kProgramCounter;
   if (r.flags & kFlagReturn) {
     require(op.traits & kAtomic, "only an atomic returns the old value");
     const u8 returned = op.traits & kReturnsHalf ? op.dst_words / 2 : op.dst_words;

@@ -26,7 +26,10 @@ struct Choices {
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
-  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, Choices choices = {});
+  // `addresses` of the records, ascending, are where indirect jumps find them; none for a program
+  // that has no such jumps.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, Choices choices = {},
+          std::vector<u64> addresses = {});
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -52,6 +55,7 @@ class Program {
   const SdwaPattern* sdwa(const Record& r);
 
   std::vector<Step> steps_;
+  CodeMap code_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
   std::deque<SdwaPattern> sdwa_patterns_;

@@ -11,6 +11,8 @@ namespace {
 // rely on it: AITER's layer_norm.co writes the LDS words of its second row without a barrier after
 // other waves' reads of the first, some 300 instructions earlier.
 constexpr u64 kTurn = 64;
+// With prompt returns, so that few instructions are enough for something to return.
+constexpr u64 kPromptTurn = 16;
 
 // Finaliser of a 32-bit hash (multiply-xorshift).
 inline u32 mix(u32 x) {
@@ -117,10 +119,10 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
   w.stop = Stop::kNone;
   w.gpr_index_enabled = false;
   w.vskip = false;
-  w.lds_loads = 0;
   w.flat_accesses = 0;
   w.flat_arrived.clear();
   w.turns_clock = w.timer_reads = 0;
+  w.turn = 0;
   w.write_mask = kAllLanes;
   w.vgprs = program_.vgprs();
   w.fp = program_.fp();
@@ -149,15 +151,25 @@ u32 ResidentWorkgroup::packed_item(std::size_t item) const {
   return packed;
 }
 
+// Whether every wave that can go on has come as far in time.
+bool ResidentWorkgroup::in_step(const Wave& w) const {
+  return std::none_of(waves_.begin(), waves_.end(), [&](const auto& other) {
+    return other->stop == Stop::kNone && other->turns_clock < w.turns_clock;
+  });
+}
+
 // Which wave is first, and how far each gets in its first turn, follow from the poison, so that code
 // without a needed barrier meets another interleaving with every seed.
 void ResidentWorkgroup::take_turns(Allowance& allowance) {
   const std::size_t count = waves_.size();
   const std::size_t first = seed_ % count;
+  const u64 turn = launch_.prompt_returns ? kPromptTurn : kTurn;
   for (std::size_t i = 0; i < count; ++i) {
     Wave& w = *waves_[(first + i) % count];
+    if (w.stop == Stop::kInStep && in_step(w)) w.stop = Stop::kNone;
     if (w.stop != Stop::kNone) continue;
-    run_wave(w, first_turn_ ? 1 + mix(seed_ + static_cast<u32>(i)) % kTurn : kTurn, allowance);
+    if (launch_.prompt_returns) w.deliver_prompt_returns();
+    run_wave(w, first_turn_ ? 1 + mix(seed_ + static_cast<u32>(i)) % turn : turn, allowance);
     ended_ += w.stop == Stop::kEnd;
     waiting_ += w.stop == Stop::kBarrier;
   }

@@ -43,6 +43,7 @@ class ResidentWorkgroup {
 
   void begin_wave(std::size_t i, Memory& memory);
   u32 packed_item(std::size_t item) const;
+  bool in_step(const Wave& w) const;
   void run_wave(Wave& w, u64 turn, Allowance& allowance);
   template <bool Traced>
   u64 execute(Wave& w, u64 limit);

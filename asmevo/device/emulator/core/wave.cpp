@@ -4,16 +4,6 @@
 
 namespace asmevo {
 
-namespace {
-
-// Instructions after which a result is overdue. Each occupies its wave for at least 4 cycles, so
-// these are 512 cycles for LDS, which answers after some 100, and 2048 cycles, about a microsecond,
-// for memory, which answers after some 800.
-constexpr std::size_t kLdsOverdue = 128;
-constexpr std::size_t kMemoryOverdue = 512;
-
-}  // namespace
-
 const u32* Wave::prepare(const Operand& o, std::size_t scratch_row, std::size_t word) {
   u32* out = scratch[scratch_row];
   const u32 clear = o.abs ? ~kSignBit : ~0u;
@@ -51,7 +41,6 @@ void Wave::deliver(const Pending& p) {
     case Pending::Kind::kStore:
       return;
     case Pending::Kind::kLds:
-      --lds_loads;
       if (p.lanes == kAllLanes && p.data[kLanes] + 4 * kLanes <= group->lds_bytes()) {
         std::memcpy(group->lds() + p.data[kLanes], p.data.data(), 4 * kLanes);
         return;
@@ -97,6 +86,9 @@ void Wave::wait_vm(unsigned newest_outstanding) {
     return;
   }
   while (vm.count() > newest_outstanding) {
+    // Only a barrier guarantees that the parts of LDS which other waves load are there as well, but
+    // waves in step have them at the same time, and AITER's i8gemm 192x128 reads them without one.
+    if (vm.at(0).kind == Pending::Kind::kLds) stop = Stop::kInStep;
     deliver(vm.at(0));
     vm.pop();
   }
@@ -147,55 +139,34 @@ void Wave::pair_flat(Pending& vm_entry) {
   std::memcpy(p.data.data(), vm_entry.data.data(), p.words * kLanes * sizeof(u32));
 }
 
-void Wave::land_lds_loads() {
-  for (std::size_t i = 0; lds_loads != 0 && i < vm.size(); ++i) {
-    Pending& p = vm.at(i);
-    if (p.kind != Pending::Kind::kLds) continue;
-    deliver(p);
-    p.kind = Pending::Kind::kStore;  // still counted until a wait retires it
-  }
+void Wave::return_oldest_vm() {
+  flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
+  deliver(vm.at(0));
+  vm.pop();
 }
 
-// Counts only instructions that ran for certain: those since the last jump, if there was one.
-bool Wave::is_overdue(const Pending& p, std::size_t instructions) const {
-  const std::size_t since = p.pc > pc ? straight_from : std::max(p.pc, straight_from);
-  return pc >= since + instructions;
+void Wave::return_oldest_lgkm() {
+  deliver(lgkm.at(0));
+  lgkm.pop();
 }
 
-void Wave::land_overdue() {
-  const auto in_order = [](const Pending& p) {
-    return p.kind == Pending::Kind::kVector || p.kind == Pending::Kind::kStore;
-  };
-  while (lgkm.size() != 0 && in_order(lgkm.at(0)) && is_overdue(lgkm.at(0), kLdsOverdue)) {
-    deliver(lgkm.at(0));
-    lgkm.pop();
-  }
-  while (vm.size() != 0 && in_order(vm.at(0)) && is_overdue(vm.at(0), kMemoryOverdue)) {
-    deliver(vm.at(0));
-    vm.pop();
-  }
+void Wave::deliver_prompt_returns() {
+  while (lgkm.size() > 0 && lgkm.at(0).turn != turn) return_oldest_lgkm();
+  while (vm.size() > 0 && turn - vm.at(0).turn > kMemoryTurns) return_oldest_vm();
 }
 
 // A full counter stalls issue until the oldest operation returns.
 Pending& Wave::issue_vm() {
-  land_overdue();
-  if (vm.count() + 1 > vm.kLimit) {
-    flat_accesses -= vm.at(0).kind == Pending::Kind::kFlat;
-    deliver(vm.at(0));
-    vm.pop();
-  }
+  if (vm.count() + 1 > vm.kLimit) return_oldest_vm();
   Pending& p = vm.push(1);
-  p.pc = pc;
+  p.turn = turn;
   return p;
 }
 
 Pending& Wave::issue_lgkm(unsigned weight) {
-  while (lgkm.count() + weight > lgkm.kLimit) {
-    deliver(lgkm.at(0));
-    lgkm.pop();
-  }
+  while (lgkm.count() + weight > lgkm.kLimit) return_oldest_lgkm();
   Pending& p = lgkm.push(weight);
-  p.pc = pc;
+  p.turn = turn;
   return p;
 }
 

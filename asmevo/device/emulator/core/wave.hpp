@@ -60,6 +60,14 @@ struct DppPattern {
   u64 valid;  // lanes whose source exists
   u64 write;  // lanes that row_mask and bank_mask enable
   bool bound_ctrl;
+  bool near;  // no lane's source lies outside its own row of 16
+};
+
+// Where indirect jumps can go: the address of every instruction, in order.
+struct CodeMap {
+  std::vector<u64> addresses;
+  // The index of the instruction at an address; throws a fault when there is none.
+  std::size_t find(u64 address) const;
 };
 
 struct Wave;
@@ -84,11 +92,12 @@ struct Step {
   i32 imm0, imm1;
   const DppPattern* dpp;
   const SdwaPattern* sdwa;
+  const CodeMap* code;
   const Step* inner;  // DPP, SDWA: the operation itself, reading the permuted rows
 };
 
-// What a wave does when it stops running.
-enum class Stop : u8 { kNone, kBarrier, kEnd };
+// What a wave does when it stops running. kInStep: it lets the waves of its workgroup catch up.
+enum class Stop : u8 { kNone, kBarrier, kEnd, kInStep };
 
 inline constexpr u32 kGprIndexSrc0 = 1, kGprIndexSrc1 = 2, kGprIndexSrc2 = 4, kGprIndexDst = 8;
 
@@ -109,16 +118,15 @@ struct Wave {
   u32 vgprs = 0;         // architectural rows
   u64 write_mask = kAllLanes;
   std::size_t pc = 0;
-  std::size_t straight_from = 0;  // where the instructions that ran without a jump begin
   bool gpr_index_enabled = false;
   bool vskip = false;
-  unsigned lds_loads = 0;  // outstanding in vm
   unsigned flat_accesses = 0;  // outstanding in vm
   u32 flat_number = 0;
   std::vector<u32> flat_arrived;  // numbers of flat accesses of which one entry arrived
   u32* private_segment = nullptr;  // private_words dwords a lane, one lane after another
   u64 private_words = 0;
   u64 turns_clock = 0, timer_reads = 0;
+  u32 turn = 0;  // number of the current turn
   Stop stop = Stop::kNone;
   FpMode fp;
   Memory* memory = nullptr;
@@ -166,37 +174,31 @@ struct Wave {
   // Deliver what `s_waitcnt` guarantees.
   void wait_vm(unsigned newest_outstanding);
   void wait_lgkm(unsigned newest_outstanding);
-  // Deliver outstanding loads to LDS before this wave writes LDS itself. Nothing guarantees that
-  // order, but hardware keeps it in practice and kernels rely on it: AITER's i8gemm leaves the last
-  // prefetches of its loop outstanding when its epilogue reuses their LDS. Readers still see such a
-  // load only after a wait.
-  void land_lds_loads();
+  // Deliver what has returned by now without a wait (Launch::prompt_returns): LDS and SMEM operations of
+  // earlier turns, vector memory operations of more than kMemoryTurns ago, each counter's in order.
+  void deliver_prompt_returns();
+  static constexpr u32 kMemoryTurns = 3;
   // The number of cycles this wave has spent, four an instruction; within a turn it only counts the
   // reads. Never goes back.
   u64 clock() { return turns_clock + ++timer_reads; }
   void end_turn(u64 instructions) {
     turns_clock += 4 * instructions;
     timer_reads = 0;
+    ++turn;
   }
 
   // Gives an access that was issued to vm its entry in lgkm.
   void pair_flat(Pending& vm_entry);
-  // Deliver results that are so old that hardware has returned them, before another vector memory
-  // operation issues. Only a wait guarantees it, but kernels rely on it. AITER's fmoe objects with
-  // VSKIP read their results back from LDS and hand them to atomics some 270 instructions later
-  // without a wait; those in bf16 count their first prefetches wrongly and multiply with four
-  // matrix operands that were loaded some 750 instructions earlier, of which no wait says so.
-  void land_overdue();
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
-  void jump(std::size_t target) { pc = straight_from = target; }
 
  private:
   void deliver(const Pending& p);
+  void return_oldest_vm();
+  void return_oldest_lgkm();
   void write_rows(const Pending& p);
   template <std::size_t Limit>
   void wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding);
-  bool is_overdue(const Pending& p, std::size_t instructions) const;
 };
 
 }  // namespace asmevo

@@ -1,0 +1,135 @@
+"""AITER's flash attention on the emulator, against the reference that each YAML names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from asmevo.__main__ import config_folder, quoted
+from asmevo.config import register
+from asmevo.report.result import Status
+from asmevo.task.run import run_task
+
+Accuracies = Mapping[str, Mapping[str, float]]
+
+FORWARD = ("{B: 1, S: 300, T: 333, H: 2, R: 2}", "{B: 1, S: 33, T: 31, H: 1, R: 1}")
+PACKED = ("{B: 3, S: 300, T: 333, H: 2, R: 2, P: 20}",)
+BACKWARD = ("{B: 1, S: 256, T: 256, H: 2, R: 2}",)
+PADDED = ("{B: 1, S: 97, T: 333, H: 2, R: 2, D: 128}", "{B: 1, S: 65, T: 17, H: 1, R: 1, D: 72}")
+
+public = pytest.mark.skipif(
+    "AITER_HSA_DIR" not in os.environ,
+    reason="needs objects of the public repository ROCm/aiter: set AITER_HSA_DIR to its folder hsa")
+
+
+@pytest.fixture
+def agree(tmp_path: Path) -> Callable[..., Accuracies]:
+    """Runs a kernel's dispatches for these shapes, which must agree with its reference. Gives the
+    accuracies of the last one."""
+
+    def run(name: str, shapes: tuple[str, ...], *overrides: str, agrees: bool = True) -> Accuracies:
+        register()
+        with initialize_config_dir(config_folder(), version_base="1.3"):
+            config = compose("config", overrides=quoted([
+                "task=run", f"kernel={name}", f"kernel.shapes=[{','.join(shapes)}]",
+                "kernel.held_out_shapes=[]", f"registry.path={tmp_path}/registry", *overrides]))
+        result = run_task(config, tmp_path)
+        expected = Status.AGREES if agrees else Status.DISAGREES
+        assert result.status is expected, result.error
+        details: Any = result.details
+        return {buffer["name"]: buffer["accuracy"] for buffer in details["launches"][-1]["buffers"]
+                if buffer["accuracy"] is not None}
+
+    return run
+
+
+@pytest.mark.parametrize("mask", ["full", "causal"])
+@pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
+def test_forward(agree: Callable[..., Accuracies], mask: str, rounding: str) -> None:
+    found = agree("aiter_fmha_fwd_bf16", FORWARD, f"kernel.choices.mask={mask}",
+                  f"kernel.choices.rounding={rounding}")
+    assert found.keys() == {"o", "lse"}
+
+
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_forward_of_the_smaller_machine(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_fwd_bf16", FORWARD, f"kernel.choices.mask={mask}",
+          "kernel.choices.machine=MI308", "task.repeats=2")
+
+
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_forward_of_packed_sequences(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_fwd_bf16_group", PACKED, f"kernel.choices.mask={mask}", "task.repeats=2")
+
+
+def test_the_reference_tells_the_roundings_apart(agree: Callable[..., Accuracies]) -> None:
+    """With another rounding than the object's hardly a result is the same."""
+    shapes = ("{B: 1, S: 64, T: 200, H: 1, R: 1}",)
+    right = agree("aiter_fmha_fwd_bf16", shapes)
+    wrong = agree("aiter_fmha_fwd_bf16", shapes, "kernel.operation.rounding=rtz", agrees=False)
+    assert right["o"]["unequal"] < 0.005 * 64 * 128
+    assert wrong["o"]["unequal"] > 0.3 * 64 * 128
+
+
+@pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
+def test_backward(agree: Callable[..., Accuracies], rounding: str) -> None:
+    found = agree("aiter_fmha_bwd", BACKWARD, f"kernel.choices.rounding={rounding}",
+                  "task.repeats=2")
+    assert found.keys() == {"dq", "dk", "dv"}
+
+
+@pytest.mark.parametrize("mask", ["full", "top_left", "bottom_right"])
+def test_backward_of_any_lengths(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_bwd_padded", PADDED, f"kernel.choices.mask={mask}")
+
+
+@pytest.mark.parametrize("mask", ["full", "top_left", "bottom_right"])
+def test_backward_of_packed_sequences(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_bwd_group", ("{B: 2, S: 97, T: 260, H: 2, R: 2, P: 20}",),
+          f"kernel.choices.mask={mask}")
+
+
+def test_backward_with_up_to_192_columns(agree: Callable[..., Accuracies]) -> None:
+    agree("aiter_fmha_bwd_padded", ("{B: 1, S: 97, T: 133, H: 2, R: 2, D: 184}",),
+          "kernel.choices.width=wide")
+
+
+@public
+@pytest.mark.parametrize("columns", [64, 128, 192])
+def test_backward_row_products(agree: Callable[..., Accuracies], columns: int) -> None:
+    agree("aiter_fmha_bwd_odo", ("{B: 2, S: 200, H: 3}",), f"kernel.constants.D={columns}")
+
+
+@public
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_forward_with_192_columns(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_hd192", FORWARD, f"kernel.choices.mask={mask}")
+
+
+@public
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_forward_of_fp8(agree: Callable[..., Accuracies], mask: str) -> None:
+    agree("aiter_fmha_fwd_fp8", FORWARD, f"kernel.choices.mask={mask}")
+
+
+@public
+@pytest.mark.parametrize("name", ["aiter_fmha_hd192_group", "aiter_fmha_fwd_fp8_group"])
+@pytest.mark.parametrize("mask", ["full", "causal"])
+def test_public_forward_of_packed_sequences(
+    agree: Callable[..., Accuracies], name: str, mask: str
+) -> None:
+    agree(name, PACKED, f"kernel.choices.mask={mask}")
+
+
+@public
+def test_fp8_objects_scale_the_second_block_twice(agree: Callable[..., Accuracies]) -> None:
+    shape = "{{B: 1, S: {}, T: 600, H: 1, R: 1}}".format
+    overrides = ("kernel.choices.mask=causal", "kernel.operation.reciprocal=false")
+    agree("aiter_fmha_fwd_fp8", (shape(256),), *overrides)
+    wrong = agree("aiter_fmha_fwd_fp8", (shape(512),), *overrides, agrees=False)
+    assert wrong["lse"]["max_abs"] > 0.1

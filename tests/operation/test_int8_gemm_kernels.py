@@ -1,0 +1,93 @@
+"""AITER's int8 matrix products and quantising layer norm on the emulator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from asmevo.operation.int8_gemm import ScaledInt8Product
+from asmevo.operation.operation import Array
+from asmevo.report.result import Result, Status
+from tests.operation.conftest import accuracies
+
+RunKernel = Callable[..., Result]
+
+TAIL = "{M: 130, N: 256, K: 384}"
+ONE = "{M: 1, N: 128, K: 1024}"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_layer_norm_with_quantisation(run_kernel: RunKernel, seed: int) -> None:
+    result = run_kernel("aiter_layer_norm_qnt", ("{M: 14}",), f"oracle.seed={seed}",
+                        "task.repeats=2")
+    assert result.status is Status.AGREES, result.error
+    assert accuracies(result).keys() == {"out", "residual_out", "yscale"}
+
+
+def test_the_maximum_of_the_object_leaves_out_columns(run_kernel: RunKernel) -> None:
+    result = run_kernel("aiter_layer_norm_qnt", ("{M: 14}",), "+kernel.operation.ignored=0")
+    assert result.status is Status.DISAGREES
+    assert accuracies(result)["yscale"]["max_rel"] > 0.01
+
+
+@pytest.mark.parametrize(("name", "shapes"), [
+    ("aiter_i8gemm", (TAIL, ONE)), ("aiter_i8gemm_192x128", (TAIL, ONE)),
+    ("aiter_gemm_a8w8", (TAIL, ONE)),
+    ("aiter_i8gemm_splitk", ("{M: 130, N: 128, K: 896}",)),
+    ("aiter_gemm_a8w8_splitk", ("{M: 130, N: 128, K: 1024}",)),
+])
+def test_products(run_kernel: RunKernel, name: str, shapes: tuple[str, ...]) -> None:
+    result = run_kernel(name, shapes, "task.repeats=3")
+    assert result.status is Status.AGREES, result.error
+    assert accuracies(result)["out"]["cosine"] > 0.99999
+
+
+def test_wide_tiles_need_time(run_kernel: RunKernel) -> None:
+    """A wave reads what others load to LDS and have not waited for."""
+    result = run_kernel("aiter_i8gemm_192x128", ("{M: 192, N: 128, K: 512}",),
+                        "kernel.launch.relies_on_time=false")
+    assert result.status is Status.DISAGREES
+
+
+def test_split_products_need_resident_workgroups(run_kernel: RunKernel) -> None:
+    """Alone, one workgroup clears what another has added."""
+    result = run_kernel("aiter_i8gemm_splitk", ("{M: 128, N: 128, K: 1024}",),
+                        "kernel.constants.S=4", "kernel.accuracy.out.max_rel=10",
+                        "kernel.accuracy.out.unequal=1")
+    assert accuracies(result)["out"]["cosine"] > 0.99999
+
+
+def nearest_bf16(value: float) -> float:
+    """Ties away from zero."""
+    fraction, exponent = math.frexp(value)
+    return math.ldexp(math.copysign(math.floor(abs(fraction) * 256 + 0.5), value), exponent - 8)
+
+
+@pytest.mark.parametrize(("splits", "starts"), [(1, [0]), (2, [0, 256]), (3, [0, 128, 256])])
+def test_scaled_product(splits: int, starts: list[int]) -> None:
+    rng = np.random.default_rng(splits)
+    rows, columns, depth = 3, 32, 384
+    arrays: dict[str, Array] = {
+        "a": rng.integers(-128, 128, rows * depth).astype(np.int8),
+        "b": rng.integers(-128, 128, columns * depth).astype(np.int8),
+        "row_scale": np.full(rows, 0.5, np.float32),
+        "column_scale": np.full(columns, 2.0**-7, np.float32),
+        "bias": rng.integers(-9, 9, columns).astype(np.float32),
+    }
+    names = {"M": rows, "N": columns, "K": depth, "S": splits}
+    found = ScaledInt8Product().reference(arrays, names)["out"].reshape(rows, columns)
+    a = arrays["a"].reshape(rows, depth)
+    b = np.empty((columns, depth), np.int8)
+    for at, (start, half, column, byte) in enumerate(np.ndindex(depth // 32, 2, 32, 16)):
+        b[column, 32 * start + 16 * half + byte] = arrays["b"][at]
+    for row in range(rows):
+        for column in range(columns):
+            total = 0.0
+            for start, stop in zip(starts, [*starts[1:], depth], strict=True):
+                part = sum(int(a[row, k]) * int(b[column, k]) for k in range(start, stop)) / 256
+                part += float(arrays["bias"][column]) if start == 0 else 0.0
+                total += part if splits == 1 else nearest_bf16(part)
+            assert found[row, column] == total
