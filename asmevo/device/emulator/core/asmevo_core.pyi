@@ -35,7 +35,8 @@ class Program:
 
     ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
     every host of the build has; results do not depend on it. ``addresses`` are those of the
-    records, ascending, for indirect jumps. Raises `InvalidRecordError`, or ValueError for a truncated array and other bits of MODE.
+    records, ascending, for indirect jumps. Raises `InvalidRecordError`, or ValueError for a
+    truncated array and other bits of MODE.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
