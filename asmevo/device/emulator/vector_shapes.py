@@ -103,7 +103,7 @@ def _packed(record: Record, instruction: Instruction, operation: Operation,
         raise NotModelledError("op_sel of dot products is not modelled")
     if mixed:
         operands = _mixed(operands, bits)
-    elif operation.source_types[0] == "word":
+    elif operation.source_types[0] == "singles":
         for slot, operand in enumerate(operands):
             # Which half of a packed operand an inline constant fills is not documented for 32-bit
             # elements: where both results take the low one, it is the constant.

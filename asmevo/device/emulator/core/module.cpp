@@ -134,6 +134,7 @@ const char* type_name(Type type) {
     case Type::kShort: return "short";
     case Type::kHalf: return "half";
     case Type::kPair: return "pair";
+    case Type::kSingles: return "singles";
     case Type::kMixed: return "mixed";
     case Type::kUnsigned64: return "unsigned64";
     case Type::kSigned64: return "signed64";
