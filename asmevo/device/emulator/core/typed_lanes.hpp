@@ -231,6 +231,7 @@ constexpr Operation lane_operation(const char* name, u32 traits = kNoTraits) {
   using Facts = SignatureFacts<Signature>;
   Operation op{name, Shape::kVector, Facts::kDst, {}, traits, LaneHandler<Signature, F, High>::run};
   if (Facts::kFloatSource) op.traits |= kMods;
+  if (High == HighHalf::kKeep) op.traits |= kKeepsDst;
   if (Facts::kFloatResult) op.traits |= kClamp | kOmod;
   Facts::fill(op);
   return op;
