@@ -127,6 +127,16 @@ def test_backward_row_products(agree: Callable[..., Accuracies], columns: int) -
 
 
 @public
+@pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
+def test_rounding_of_dq(agree: Callable[..., Accuracies], rounding: str) -> None:
+    name, shapes, choice = ("aiter_fmha_bwd_dq_convert", ("{B: 2, S: 100, H: 3}",),
+                            f"kernel.choices.rounding={rounding}")
+    assert agree(name, shapes, choice)["dq"]["unequal"] == 0
+    # The objects do not wait for what they read from LDS.
+    agree(name, shapes, choice, "kernel.launch.relies_on_time=false", agrees=False)
+
+
+@public
 @pytest.mark.parametrize("mask", ["full", "causal"])
 def test_forward_with_192_columns(agree: Callable[..., Accuracies], mask: str) -> None:
     agree("aiter_fmha_hd192", FORWARD, f"kernel.choices.mask={mask}")

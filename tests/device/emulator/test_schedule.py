@@ -240,7 +240,7 @@ def test_wide_accesses_side_by_side() -> None:
 
 
 def test_waves_of_a_launch_that_relies_on_time_wait_for_loads_to_lds_in_step() -> None:
-    """Each wave reads what its neighbour loaded some 80 instructions ago, after a wait of its own
+    """Each wave reads what its neighbour loaded some 30 instructions ago, after a wait of its own
     but no barrier: AITER's i8gemm 192x128."""
     data = np.arange(512, dtype=np.uint32)
     body = ["s_mov_b32 s4, s0", "s_mov_b32 s5, s1", "s_movk_i32 s6, 0x1000",
@@ -248,7 +248,7 @@ def test_waves_of_a_launch_that_relies_on_time_wait_for_loads_to_lds_in_step() -
             # 256 bytes a wave: M0 is the wave's part of LDS.
             "v_and_b32_e32 v3, 0xc0, v0", "v_lshlrev_b32_e32 v3, 2, v3",
             "v_readfirstlane_b32 s12, v3", "s_mov_b32 m0, s12",
-            "buffer_load_dword v2, s[4:7], 0 offen lds", *["s_nop 0"] * 80,
+            "buffer_load_dword v2, s[4:7], 0 offen lds", *["s_nop 0"] * 30,
             "s_waitcnt vmcnt(0)", "v_xor_b32_e32 v4, 0x100, v2", "ds_read_b32 v5, v4",
             "s_waitcnt lgkmcnt(0)", "global_store_dword v2, v5, s[0:1] offset:1024"]
     grid = Grid(body, 1, data, workgroup=256)

@@ -77,6 +77,8 @@ struct Operation {
   Handler handler;
   Type types[3] = {};
   Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
+  Handler fused = nullptr;  // matrix sums as CDNA3 takes them, where they differ
+  Handler wide_fused = nullptr;
 };
 
 std::span<const Operation> scalar_operations();
