@@ -25,14 +25,16 @@ class Accuracy:
     """Distance of one buffer from its reference.
 
     ``max_abs`` and ``max_rel`` are over elements that are finite on both sides; ``max_rel`` leaves
-    out elements below a hundredth of the reference's root mean square. ``unequal`` counts elements
-    that differ from the reference rounded to the buffer's type, ``class_mismatches`` those that are
-    NaN or infinite on one side only. ``elements`` excludes what the reference leaves open.
+    out elements below a hundredth of the reference's root mean square. ``max_scaled`` is
+    ``max_abs`` over the reference's largest magnitude. ``unequal`` counts elements that differ from
+    the reference rounded to the buffer's type, ``class_mismatches`` those that are NaN or infinite
+    on one side only. ``elements`` excludes what the reference leaves open.
     """
 
     elements: int
     max_abs: float
     max_rel: float
+    max_scaled: float
     cosine: float
     unequal: int
     class_mismatches: int
@@ -44,6 +46,7 @@ class Bound:
 
     max_abs: float = math.inf
     max_rel: float = math.inf
+    max_scaled: float = math.inf
     cosine: float = 0.0
     unequal: float = math.inf  # share of the elements
 
@@ -53,6 +56,7 @@ class Bound:
             found.class_mismatches == 0
             and found.max_abs <= self.max_abs
             and found.max_rel <= self.max_rel
+            and found.max_scaled <= self.max_scaled
             and found.cosine >= self.cosine
             and found.unequal <= self.unequal * found.elements
         )
@@ -103,7 +107,12 @@ def measure(found: Array, expected: Array, *, open_nan: bool = True) -> Accuracy
         elements=len(want),
         max_abs=float(error.max(initial=0.0)),
         max_rel=float((error[large] / size[large]).max(initial=0.0)),
+        max_scaled=_ratio(float(error.max(initial=0.0)), float(size.max(initial=0.0))),
         cosine=float(np.sum(a * b)) / norm if norm else float(not a.any() and not b.any()),
         unequal=int(((rounded != have) & ~(np.isnan(rounded) & np.isnan(have))).sum()),
         class_mismatches=int((~same_class).sum()),
     )
+
+
+def _ratio(error: float, size: float) -> float:
+    return error / size if size else math.inf if error else 0.0

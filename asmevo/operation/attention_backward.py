@@ -39,15 +39,16 @@ class AttentionBackward(Operation):
         arrays = {**arrays, **made}
         dense = _Dense.of(arrays, names, packed="q_starts" in arrays)
         for rows, key_rows in heads(arrays, names):
-            q, k, v, do = self._inputs(dense, names, rows, key_rows)
-            scores = self._scores(q, k, names)
-            maxima = _finite(scores.max(axis=1, keepdims=True))
-            weights = np.exp(scores - maxima)
-            total = weights.sum(axis=1, keepdims=True)
-            with np.errstate(divide="ignore"):
+            # Boundary inputs hold infinities and NaNs; the logarithm of no weights is infinite.
+            with np.errstate(all="ignore"):
+                q, k, v, do = self._inputs(dense, names, rows, key_rows)
+                scores = self._scores(q, k, names)
+                maxima = _finite(scores.max(axis=1, keepdims=True))
+                weights = np.exp(scores - maxima)
+                total = weights.sum(axis=1, keepdims=True)
                 dense.scalars("lse", rows)[:] = maxima + np.log(total)
-            o = weights @ v / np.where(total > 0, total, 1)
-            dense.scalars("d", rows)[:] = (o * do).sum(axis=1, keepdims=True)
+                o = weights @ v / np.where(total > 0, total, 1)
+                dense.scalars("d", rows)[:] = (o * do).sum(axis=1, keepdims=True)
         return made
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
@@ -126,3 +127,16 @@ class RowDot(Operation):
         shape = tuple(int(names[name]) for name in ("B", "S", "H", "D"))
         o, do = (arrays[name].astype(np.float64).reshape(shape) for name in ("o", "do"))
         return {"d": (o * do).sum(axis=3).transpose(0, 2, 1).reshape(-1)}
+
+
+@dataclass(frozen=True)
+class RoundedGradient(Operation):
+    """``dq`` in bf16, [batch, row, head, column], from ``dq_sum`` in f32, [batch, head, row,
+    column]."""
+
+    rounding: str
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        shape = tuple(int(names[name]) for name in ("B", "H", "S", "D"))
+        rounded = to_bf16(arrays["dq_sum"], self.rounding).reshape(shape)
+        return {"dq": rounded.transpose(0, 2, 1, 3).reshape(-1)}

@@ -75,7 +75,8 @@ class ExpertLayer(Operation):
 
     def matrix(self, arrays: Arrays, name: str, expert: int, rows: int, columns: int) -> Array:
         """One expert's ``w1`` or ``w2`` with its scales."""
-        matrix: Array = in_rows(arrays[name], rows, columns)[expert].astype(np.float64)
+        stored = arrays[name].reshape(-1, rows * columns)[expert]
+        matrix: Array = in_rows(stored, rows, columns)[0].astype(np.float64)
         if self.scales == "none":
             return matrix
         scale: Array = arrays[f"{name}_scale"].astype(np.float64)
@@ -89,9 +90,9 @@ def requantised(values: Array, dtype: np.dtype[np.generic], block: int) -> Array
     """Rows as a kernel holds them in ``dtype``, ``block`` columns sharing a scale, and scaled back.
 
     The largest element of a block, but at least 1e-6, becomes 240 (e4m3fnuz) or 127 (int8, rounded
-    towards zero). bf16 needs no scale.
+    towards zero). bf16 and f16 need no scale.
     """
-    if dtype == np.dtype(ml_dtypes.bfloat16):
+    if dtype.itemsize > 1:
         return np.asarray(values.astype(np.float32).astype(dtype), np.float64)
     blocks = values.reshape(len(values), -1, block)
     largest = 240.0 if dtype == _FP8 else 127.0

@@ -30,6 +30,16 @@ def test_small_elements_count_absolutely_only() -> None:
     assert found.max_rel == 0
 
 
+def test_the_largest_error_on_the_scale_of_the_reference() -> None:
+    found = measure(np.array([100.0, 0.2], np.float32), np.array([100.0, 0.1]))
+    assert found.max_scaled == pytest.approx(0.001)
+    assert Bound(max_scaled=0.002).holds(found)
+    assert not Bound(max_scaled=0.0005).holds(found)
+    zeros = np.zeros(2)
+    assert measure(zeros, zeros).max_scaled == 0
+    assert measure(np.array([0.0, 1e-30]), zeros).max_scaled == math.inf
+
+
 def test_a_nan_in_the_reference_is_open_and_one_in_the_result_is_not() -> None:
     found = measure(np.array([1.0, 5.0, math.nan], np.float32), np.array([1.0, math.nan, 2.0]))
     assert (found.elements, found.class_mismatches) == (2, 1)

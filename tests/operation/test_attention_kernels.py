@@ -29,15 +29,16 @@ public = pytest.mark.skipif(
 
 @pytest.fixture
 def agree(tmp_path: Path) -> Callable[..., Accuracies]:
-    """Runs a kernel's dispatches for these shapes, which must agree with its reference. Gives the
-    accuracies of the last one."""
+    """Runs a kernel's dispatches for these shapes, or for its own, which must agree with its
+    reference. Gives the accuracies of the last one."""
 
     def run(name: str, shapes: tuple[str, ...], *overrides: str, agrees: bool = True) -> Accuracies:
+        given = [f"kernel.shapes=[{','.join(shapes)}]", "kernel.held_out_shapes=[]"]
         register()
         with initialize_config_dir(config_folder(), version_base="1.3"):
             config = compose("config", overrides=quoted([
-                "task=run", f"kernel={name}", f"kernel.shapes=[{','.join(shapes)}]",
-                "kernel.held_out_shapes=[]", f"registry.path={tmp_path}/registry", *overrides]))
+                "task=run", f"kernel={name}", *(given if shapes else ()),
+                f"registry.path={tmp_path}/registry", *overrides]))
         result = run_task(config, tmp_path)
         expected = Status.AGREES if agrees else Status.DISAGREES
         assert result.status is expected, result.error
@@ -99,10 +100,40 @@ def test_backward_with_up_to_192_columns(agree: Callable[..., Accuracies]) -> No
           "kernel.choices.width=wide")
 
 
+@pytest.mark.corpus
+@pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("name", "choices"), [
+    *((name, (f"mask={mask}", f"machine={machine}"))
+      for name in ("aiter_fmha_fwd_bf16", "aiter_fmha_fwd_bf16_group")
+      for mask in ("full", "causal") for machine in ("MI300", "MI308")),
+    *(("aiter_fmha_bwd", (f"mask={mask}",)) for mask in ("full", "top_left")),
+    *(("aiter_fmha_bwd_group", (f"mask={mask}",))
+      for mask in ("full", "top_left", "bottom_right")),
+    *(("aiter_fmha_bwd_padded", (f"mask={mask}", f"width={width}"))
+      for mask in ("full", "top_left", "bottom_right") for width in ("narrow", "wide")),
+])
+def test_every_object_of_the_wheel(
+    agree: Callable[..., Accuracies], name: str, choices: tuple[str, ...], rounding: str, seed: int
+) -> None:
+    agree(name, (), f"oracle.seed={seed}", "task.repeats=2", f"kernel.choices.rounding={rounding}",
+          *(f"kernel.choices.{choice}" for choice in choices))
+
+
 @public
 @pytest.mark.parametrize("columns", [64, 128, 192])
 def test_backward_row_products(agree: Callable[..., Accuracies], columns: int) -> None:
     agree("aiter_fmha_bwd_odo", ("{B: 2, S: 200, H: 3}",), f"kernel.constants.D={columns}")
+
+
+@public
+@pytest.mark.parametrize("rounding", ["rtne", "rtna", "rtz"])
+def test_rounding_of_dq(agree: Callable[..., Accuracies], rounding: str) -> None:
+    name, shapes, choice = ("aiter_fmha_bwd_dq_convert", ("{B: 2, S: 100, H: 3}",),
+                            f"kernel.choices.rounding={rounding}")
+    assert agree(name, shapes, choice)["dq"]["unequal"] == 0
+    # The objects do not wait for what they read from LDS.
+    agree(name, shapes, choice, "kernel.launch.relies_on_time=false", agrees=False)
 
 
 @public

@@ -24,6 +24,8 @@ def constant_bits(operand: Operand, kind: str, words: int) -> tuple[int, int]:
     is_float = "." in operand.text
     if words > 2:
         raise ValueError(f"constant '{operand.text}' of {words} dwords is not modelled")
+    if kind == "singles":
+        return operand.value, 0
     if words == 2:
         bits = _wide_float(operand) if is_float else _wide_integer(operand, kind)
         return bits & 0xFFFFFFFF, bits >> 32

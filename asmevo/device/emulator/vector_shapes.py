@@ -50,7 +50,7 @@ def vector(record: Record, instruction: Instruction, operation: Operation) -> No
         selects = frozenset({"op_sel"}) if operation.has("op_sel") else frozenset[str]()
         allow(instruction, _VECTOR_MODIFIERS | selects)
         if instruction.modifier("op_sel") is not None:
-            _halves(record, instruction, operation)
+            _halves(record, instruction)
     if instruction.encoding == "sdwa":
         operands = _sdwa(record, instruction, operands)
     words = [w for w in operation.src_words if w]
@@ -103,7 +103,7 @@ def _packed(record: Record, instruction: Instruction, operation: Operation,
         raise NotModelledError("op_sel of dot products is not modelled")
     if mixed:
         operands = _mixed(operands, bits)
-    elif operation.source_types[0] == "word":
+    elif operation.source_types[0] == "singles":
         for slot, operand in enumerate(operands):
             # Which half of a packed operand an inline constant fills is not documented for 32-bit
             # elements: where both results take the low one, it is the constant.
@@ -132,7 +132,7 @@ def _mixed(operands: list[Operand], bits: dict[str, int]) -> list[Operand]:
     return plain
 
 
-def _halves(record: Record, instruction: Instruction, operation: Operation) -> None:
+def _halves(record: Record, instruction: Instruction) -> None:
     """op_sel of VOP3: the half of each source, then of the destination."""
     bits = instruction.modifier("op_sel")
     if not isinstance(bits, tuple):
@@ -147,7 +147,7 @@ def _halves(record: Record, instruction: Instruction, operation: Operation) -> N
         raise NotModelledError("modifier 'op_sel' is not modelled in this form")
     *sources, dst = bits
     # The conversions to pairs of bytes write either half of whole sources.
-    if operation.has("keeps_dst") and any(sources):
+    if instruction.op.startswith(("v_cvt_pk_fp8", "v_cvt_pk_bf8")) and any(sources):
         raise NotModelledError("op_sel of these sources is not modelled")
     if instruction.op.startswith(("v_pack", "v_cvt_pknorm", "v_mad_u32", "v_mad_i32")) and dst:
         raise NotModelledError("op_sel of this destination is not modelled")

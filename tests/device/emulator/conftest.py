@@ -52,6 +52,7 @@ class Bench:
     agprs: int = 32
     keep_denormals: bool = False
     dx10_clamp: bool = False
+    fused: bool = False
     prompt_returns: bool = False
     narrow: bool = False
     # Further bits of MODE.
@@ -107,7 +108,8 @@ class Bench:
     def program(self, program: Program) -> core.Program:
         return core.Program(lower(program), vgprs=self.vgprs, agprs=self.agprs,
                             mode=self.mode | 0x30 * self.keep_denormals
-                            | 0x100 * self.dx10_clamp, narrow=self.narrow)
+                            | 0x100 * self.dx10_clamp, fused_matrix_sums=self.fused,
+                            narrow=self.narrow)
 
     def launch(self, program: Program, memory: core.Memory, sgprs: Sequence[int], groups: int, *,
                workgroup: int = 64, lds_bytes: int = 0, poison: int = 7,

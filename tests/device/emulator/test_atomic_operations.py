@@ -344,14 +344,3 @@ def test_integer_add_and_sub(bench: Bench) -> None:
                     vector={2: a, 3: b}, vector_out=[20, 21]).vector
     np.testing.assert_array_equal(out[20], a + b)
     np.testing.assert_array_equal(out[21], a - b)
-
-
-def test_load_to_lds_lands_before_its_wave_stores_there(bench: Bench) -> None:
-    """Then it does not overwrite the store, which comes later in the program."""
-    data = np.arange(100, 228, dtype=np.uint32)
-    launch(bench, ["s_mov_b32 m0, 0", "v_lshlrev_b32_e32 v2, 2, v0", "v_mov_b32_e32 v3, 7",
-                   "buffer_load_dword v2, s[4:7], 0 offen lds", "s_mov_b64 exec, 1",
-                   "ds_write_b32 v2, v3", "s_mov_b64 exec, -1", "s_waitcnt vmcnt(0)",
-                   "ds_read_b32 v4, v2", "s_waitcnt lgkmcnt(0)",
-                   "global_store_dword v2, v4, s[0:1] offset:256"], data)
-    assert data[64:].tolist() == [7, *range(101, 164)]

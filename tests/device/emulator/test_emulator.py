@@ -141,6 +141,15 @@ def test_order_decides_who_writes_last(tmp_path: Path, timing: TimingModel) -> N
     assert last[WorkgroupOrder.DESCENDING] == 1000
 
 
+def test_watchdog_and_threads(tmp_path: Path, timing: TimingModel) -> None:
+    endless = build(tmp_path, "top:\ns_nop 0\ns_branch top\ns_endpgm")
+    device = Emulator("emulator:gfx942:test", timing, 1 << 60, "auto", 0.05)
+    assert device.threads >= 1
+    with pytest.raises(DeviceFault, match="watchdog") as caught:
+        device.load(endless, "k").run(dispatch())
+    assert caught.value.kind == "timeout"
+
+
 def test_moved_dispatch_gives_the_same(tmp_path: Path, timing: TimingModel) -> None:
     kernel = emulator(timing).load(build(tmp_path), "k")
     for displacement in (1 << 12, -(0x6F12_3456_0000 - (1 << 20)), 1 << 40):

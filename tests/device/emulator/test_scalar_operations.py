@@ -87,9 +87,10 @@ OPERATIONS: dict[str, tuple[int, tuple[int, ...], Callable[..., Result]]] = {
     "s_mul_hi_u32": (1, (1, 1), lambda a, b, scc: (a * b >> 32, None)),
     "s_mul_hi_i32": (1, (1, 1), lambda a, b, scc: (signed(a) * signed(b) >> 32 & M32, None)),
     "s_min_u32": (1, (1, 1), lambda a, b, scc: (min(a, b), int(a < b))),
-    "s_max_u32": (1, (1, 1), lambda a, b, scc: (max(a, b), int(a > b))),
+    "s_max_u32": (1, (1, 1), lambda a, b, scc: (max(a, b), int(a >= b))),
     "s_min_i32": (1, (1, 1), lambda a, b, scc: (min(a, b, key=signed), int(signed(a) < signed(b)))),
-    "s_max_i32": (1, (1, 1), lambda a, b, scc: (max(a, b, key=signed), int(signed(a) > signed(b)))),
+    "s_max_i32": (1, (1, 1), lambda a, b, scc: (
+        max(a, b, key=signed), int(signed(a) >= signed(b)))),
     "s_absdiff_i32": (1, (1, 1), lambda a, b, scc: logical(abs(signed((a - b) & M32)), M32)),
     "s_cselect_b32": (1, (1, 1), lambda a, b, scc: (a if scc else b, None)),
     "s_cselect_b64": (2, (2, 2), lambda a, b, scc: (a if scc else b, None)),

@@ -500,7 +500,8 @@ def test_a_profile_repeats_the_matrix() -> None:
     "s_scratch_load_dword s0, s[2:3], s4", "ds_read_b96 v[0:2], v4", "ds_add_u32 v0, v1",
     "ds_read_addtid_b32 v0", "ds_append v0", "ds_swizzle_b32 v0, v1 offset:0", "buffer_wbl2 sc1",
     "buffer_inv sc1", "s_dcache_wb", "s_store_dword s0, s[2:3], 0x0", "ds_nop",
-    "s_swappc_b64 s[0:1], s[2:3]", "global_load_lds_dword v[0:1], off", "s_atomic_add s0, s[2:3], 0x0",
+    "s_swappc_b64 s[0:1], s[2:3]", "global_load_lds_dword v[0:1], off",
+    "s_atomic_add s0, s[2:3], 0x0",
 ])
 def test_what_has_no_timing_is_refused_by_name(text: str) -> None:
     program = Program.from_disassembly([(0, 8, text), (8, 4, END)], {})

@@ -33,13 +33,15 @@ class InvalidRecordError(ValueError):
 class Program:
     """A validated program whose waves start with the floating-point fields ``mode`` of MODE.
 
-    ``narrow`` keeps to the vectors every host of the build has; results do not depend on it.
-    ``addresses`` are those of the records, ascending, for indirect jumps. Raises
-    `InvalidRecordError`, or ValueError for a truncated array and other bits of MODE.
+    ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
+    every host of the build has; results do not depend on it. ``addresses`` are those of the
+    records, ascending, for indirect jumps. Raises `InvalidRecordError`, or ValueError for a
+    truncated array and other bits of MODE.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
-                 mode: int, narrow: bool = False, addresses: Sequence[int] = ()) -> None: ...
+                 mode: int, fused_matrix_sums: bool = False, narrow: bool = False,
+                 addresses: Sequence[int] = ()) -> None: ...
     def __len__(self) -> int: ...
 
 class Memory:

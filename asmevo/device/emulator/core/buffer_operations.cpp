@@ -8,7 +8,7 @@ namespace {
 // Whether the uniform path moved the data.
 bool uniform_load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
   u32 low;
-  const u8* bytes = uniform_region<1>(w, buffer.base + buffer.fixed, buffer.offset,
+  const u8* bytes = uniform_region<4>(w, buffer.base + buffer.fixed, buffer.offset,
                                       buffer.room(), false, low);
   if (bytes == nullptr) return false;
   Pending& p = begin_load_to_lds(w, s);
@@ -21,21 +21,18 @@ bool uniform_load_to_lds(Wave& w, const Step& s, const Buffer& buffer) {
 template <Field F>
 void buffer_load(Wave& w, const Step& s) {
   const Buffer view(w, s);
-  constexpr bool kDwords = F.bytes == 4;
   if (s.flags & kFlagLds) {
     if constexpr (F.words == 1) {
-      if constexpr (kDwords) {
+      if constexpr (F.bytes == 4) {
         if (view.is_raw() && uniform_load_to_lds(w, s, view)) return;
       }
       load_to_lds<F, GlobalSpace>(w, s, view.lanes<F>(w.active()));
     }
     return;
   }
-  if constexpr (kDwords) {
-    if (view.is_raw() && uniform_access<F.words, false>(w, s, view.base + view.fixed, view.offset,
-                                                        view.room())) {
-      return;
-    }
+  if (view.is_raw() && uniform_access<F, false>(w, s, view.base + view.fixed, view.offset,
+                                                view.room())) {
+    return;
   }
   load<F, GlobalSpace>(w, s, view.lanes<F>(w.active()));
 }
@@ -43,11 +40,9 @@ void buffer_load(Wave& w, const Step& s) {
 template <Field F>
 void buffer_store(Wave& w, const Step& s) {
   const Buffer view(w, s);
-  if constexpr (F.bytes == 4) {
-    if (view.is_raw() && uniform_access<F.words, true>(w, s, view.base + view.fixed, view.offset,
-                                                       view.room())) {
-      return;
-    }
+  if (view.is_raw() && uniform_access<F, true>(w, s, view.base + view.fixed, view.offset,
+                                               view.room())) {
+    return;
   }
   store<F, GlobalSpace>(w, s, view.lanes<F>(w.active()));
 }

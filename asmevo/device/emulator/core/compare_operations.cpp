@@ -1,4 +1,8 @@
 // v_cmp and v_cmpx: a mask of lanes into a scalar pair, 0 for inactive lanes.
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "typed_lanes.hpp"
 
 #if defined(__AVX2__)

@@ -160,16 +160,15 @@ void from_float8_pair(Wave& w, const Step& s) {
   w.end_write(s.dst, 2);
 }
 
-// Two f16 towards zero, whatever the mode.
+// Two f16 towards zero, whatever the mode; an f32 denormal becomes a zero either way.
 u32 toward_zero(const FpMode& fp, u32 a) {
-  const u32 half = f32_to_f16_toward_zero(flush(a, fp.keep_in));
-  return static_cast<u32>(Half::flush(half, fp.half.keep_out));
+  return static_cast<u32>(Half::flush(f32_to_f16_toward_zero(a), fp.half.keep_out));
 }
 u32 to_half_pair(const FpMode& fp, u32 a, u32 b) {
   return toward_zero(fp, a) | (toward_zero(fp, b) << 16);
 }
 void to_half_pair_toward_zero(Wave& w, const Step& s) {
-  if (!w.fp.half.keep_out || w.fp.keep_in != ~0u) [[unlikely]] {
+  if (!w.fp.half.keep_out) [[unlikely]] {
     return LaneHandler<U32(F32, F32), to_half_pair, HighHalf::kZero>::run(w, s);
   }
   const u32* a = w.row(s.src[0], 0);

@@ -47,7 +47,7 @@ Scaled scale_operand(u64 value, u64 denominator, u64 numerator) {
   }
   if (F::is_denormal(denominator)) return {scaled(kPower), false};
   if (tiny_reciprocal && tiny_quotient) {
-    return {value == denominator ? scaled(kPower) : value, true};
+    return {value == denominator ? scaled(-kPower) : value, true};
   }
   if (tiny_reciprocal) return {scaled(-kPower), false};
   if (tiny_quotient) return {value == numerator ? scaled(kPower) : value, true};
@@ -109,6 +109,7 @@ u64 div_fixup(u64 quotient, u64 denominator, u64 numerator, const FpControl& c) 
   const i32 apart = exponent_field<F>(numerator) - exponent_field<F>(denominator);
   constexpr i32 kUnderflow = F::kMantissa == 52 ? -1075 : F::kMantissa == 23 ? -150 : -100;
   if (apart < kUnderflow) return soft::round<F>(sign != 0, F::kLeast - 200, 1, c);
+  if (F::kMantissa != 10 && apart > F::kBias + 1) return soft::round<F>(sign != 0, 2 * F::kBias, 1, c);
   return sign | F::flush(quotient & F::kMagnitude, c.keep_out);
 }
 

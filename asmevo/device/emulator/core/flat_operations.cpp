@@ -7,12 +7,10 @@ namespace {
 
 template <Field F, bool Store>
 void global(Wave& w, const Step& s) {
-  if constexpr (F.bytes == 4) {
-    if (s.src[1].kind != Operand::Kind::kAbsent) {
-      const u64 base = w.read64(s.src[1]) + static_cast<u64>(i64{s.imm0});
-      const u32* offsets = w.v + s.src[0].index * kLanes;
-      if (uniform_access<F.words, Store>(w, s, base, offsets, ~u64{0})) return;
-    }
+  if (s.src[1].kind != Operand::Kind::kAbsent) {
+    const u64 base = w.read64(s.src[1]) + static_cast<u64>(i64{s.imm0});
+    const u32* offsets = w.v + s.src[0].index * kLanes;
+    if (uniform_access<F, Store>(w, s, base, offsets, ~u64{0})) return;
   }
   const LaneAccess access = global_lanes(w, s, F.words);
   if constexpr (Store) store<F, GlobalSpace>(w, s, access);

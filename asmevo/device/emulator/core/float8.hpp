@@ -49,7 +49,8 @@ inline u32 f32_to_fnuz8(u32 x, u32 overflow = kFnuzNan) {
 
 // Stochastic rounding: the top bits of `noise`, as many as the format drops, are added to the
 // magnitude, which is then cut off. AMD's pseudo-code rounds that sum to nearest and lets a carry out
-// of the mantissa vanish; neither would round without bias, so it is not followed there.
+// of the mantissa vanish; neither would round without bias, so it is not followed there. As in that
+// text the noise keeps its place below the format's least normal number, where results tend to zero.
 template <u32 Mantissa>
 inline u32 f32_to_fnuz8_stochastic(u32 x, u32 noise, u32 overflow) {
   constexpr u32 kDropped = 23 - Mantissa;

@@ -221,6 +221,14 @@ u64 legacy_multiply(const FpMode& fp, u32 a, u32 b) {
   const u64 x = Single::flush(a, fp.single.keep_in), y = Single::flush(b, fp.single.keep_in);
   return Single::is_zero(x) || Single::is_zero(y) ? 0 : exact_multiply(fp, a, b);
 }
+// One multiplication by a power of two in double keeps the rounding.
+u64 scaled(const FpMode& fp, u32 a, i32 n) {
+  if (fp.directed) return soft::scale<Single>(a, n, fp.single);
+  const i32 exponent = n < -400 ? -400 : n > 400 ? 400 : n;
+  const auto power = std::bit_cast<double>(static_cast<u64>(exponent + 1023) << 52);
+  const double product = static_cast<double>(as_float(flush(a, fp.keep_in))) * power;
+  return flush(canonical(static_cast<float>(product)), fp.keep_out);
+}
 template <bool Maximum>
 u64 exact_extreme(const FpMode& fp, u32 a, u32 b) {
   return extreme<Single, Maximum>(a, b, fp.ieee, fp.single);
@@ -238,6 +246,7 @@ u64 exact_integral(const FpMode& fp, u32 a) { return integral<Single, Kind>(a, f
 using Two = F32(F32, F32);
 using Three = F32(F32, F32, F32);
 constexpr Shape kV = Shape::kVector;
+constexpr Type kSs = Type::kSingles;
 #define VOP1(name, exact, ...) \
   {name, kV, 1, {1, 0, 0}, kFloat, unary<[](float a) -> float { return (__VA_ARGS__); }, exact>}
 #define TRANS(name, function) {name, kV, 1, {1, 0, 0}, kFloat, transcendental<function>}
@@ -280,7 +289,7 @@ constexpr Operation kTable[] = {
       return frexp_exponent<Single>(a, fp.single);
     }>("v_frexp_exp_i32_f32", kClamp),
     lane_operation<F32(F32, I32), [](const FpMode& fp, u32 a, i32 n) {
-      return soft::scale<Single>(a, n, fp.single);
+      return scaled(fp, a, n);
     }>("v_ldexp_f32"),
     TRANS("v_exp_f32", exp2_f32),
     TRANS("v_log_f32", log2_f32),
@@ -294,12 +303,15 @@ constexpr Operation kTable[] = {
     TRANS("v_log_legacy_f32", log2_f32),
     {"v_pk_add_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
      packed<2, [](float a, float b, float) { return a + b; },
-            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_add(fp, a, b); }>},
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_add(fp, a, b); }>,
+     {kSs, kSs}},
     {"v_pk_mul_f32", kV, 2, {2, 2, 0}, kPacked | kClamp,
      packed<2, [](float a, float b, float) { return a * b; },
-            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_multiply(fp, a, b); }>},
-    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kClamp, packed<3, fused, exact_fused>},
-    {"v_pk_mov_b32", kV, 2, {2, 2, 0}, kPacked, packed_move},
+            [](const FpMode& fp, u32 a, u32 b, u32) { return exact_multiply(fp, a, b); }>,
+     {kSs, kSs}},
+    {"v_pk_fma_f32", kV, 2, {2, 2, 2}, kPacked | kClamp, packed<3, fused, exact_fused>,
+     {kSs, kSs, kSs}},
+    {"v_pk_mov_b32", kV, 2, {2, 2, 0}, kPacked, packed_move, {kSs, kSs}},
 };
 
 }  // namespace

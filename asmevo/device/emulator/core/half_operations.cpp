@@ -167,8 +167,10 @@ constexpr Operation kTable[] = {
     {"v_pk_fmac_f16", Shape::kVector, 1, {1, 1, 1}, kPacked | kAccumulate, packed<3, fused>,
      {kP, kP, kP}},
     {"v_fma_mix_f32", Shape::kVector, 1, {1, 1, 1}, kPacked | kClamp, mixed<-1>, {kM, kM, kM}},
-    {"v_fma_mixlo_f16", Shape::kVector, 1, {1, 1, 1}, kPacked | kClamp, mixed<0>, {kM, kM, kM}},
-    {"v_fma_mixhi_f16", Shape::kVector, 1, {1, 1, 1}, kPacked | kClamp, mixed<1>, {kM, kM, kM}},
+    {"v_fma_mixlo_f16", Shape::kVector, 1, {1, 1, 1}, kPacked | kClamp | kKeepsDst, mixed<0>,
+     {kM, kM, kM}},
+    {"v_fma_mixhi_f16", Shape::kVector, 1, {1, 1, 1}, kPacked | kClamp | kKeepsDst, mixed<1>,
+     {kM, kM, kM}},
 };
 
 }  // namespace

@@ -160,9 +160,14 @@ void conditional_mask(Wave& w, const Step& s) {
   const u64 select = w.read64(s.src[2]);
   u32* out = w.begin_write(s.dst);
   const u32 half[2] = {static_cast<u32>(select), static_cast<u32>(select >> 32)};
-  ASMEVO_LANES(i) {
-    const u32 take = 0u - ((half[i >> 5] >> (i & 31)) & 1u);
-    out[i] = (a[i] & ~take) | (b[i] & take);
+  for (std::size_t h = 0; h < 2; ++h) {
+    const u32 bits = half[h];
+    const u32 *x = a + 32 * h, *y = b + 32 * h;
+    u32* to = out + 32 * h;
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (u32 i = 0; i < 32; ++i) to[i] = ((bits >> i) & 1u) != 0 ? y[i] : x[i];
   }
   w.end_write(s.dst);
 }
@@ -216,18 +221,23 @@ void permute_rows(Wave& w, const Step& s) {
   const u32* c = w.row(s.src[2], 2);
   u32* out = w.begin_write(s.dst);
   const u32 select = c[0];
-  if (s.src[2].kind != Operand::Kind::kVector && (select & 0xf8f8f8f8u) == 0) {
-    u32 shift[4], high[4];
+  const auto selector = [&](u32 k) { return (select >> (8 * k)) & 0xff; };
+  bool signs = false;
+  for (u32 k = 0; k < 4; ++k) signs |= selector(k) >= 8 && selector(k) < 12;
+  if (s.src[2].kind != Operand::Kind::kVector && !signs) {
+    u32 shift[4], high[4], keep[4], ones = 0;
     for (u32 k = 0; k < 4; ++k) {
-      const u32 n = (select >> (8 * k)) & 7;
+      const u32 n = selector(k);
       shift[k] = 8 * (n & 3);
       high[k] = n >= 4 ? ~0u : 0u;
+      keep[k] = n < 8 ? 0xffu : 0u;
+      ones |= (n > 12 ? 0xffu : 0u) << (8 * k);
     }
     ASMEVO_LANES(i) {
       const u32 x = a[i], y = b[i];
-      u32 r = 0;
+      u32 r = ones;
       for (u32 k = 0; k < 4; ++k) {
-        r |= ((((x & high[k]) | (y & ~high[k])) >> shift[k]) & 0xffu) << (8 * k);
+        r |= ((((x & high[k]) | (y & ~high[k])) >> shift[k]) & keep[k]) << (8 * k);
       }
       out[i] = r;
     }

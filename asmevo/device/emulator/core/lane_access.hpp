@@ -29,9 +29,9 @@ inline void trace_lanes(Wave& w, const LaneAccess& access, u64 unit) {
   tracer.finish();
 }
 
-// All 64 lanes at 32-bit offsets from one base, every dword in range of `limit` and of one region:
+// All 64 lanes at 32-bit offsets from one base, every unit in range of `limit` and of one region:
 // one check for the whole access. Returns the host address of offset `low`, or null.
-template <u8 Words>
+template <u32 Size>
 u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write, u32& low) {
   if (w.active() != kAllLanes || w.trace != nullptr || offsets == nullptr) return nullptr;
   u32 lowest = ~0u, highest = 0;
@@ -39,10 +39,10 @@ u8* uniform_region(Wave& w, u64 base, const u32* offsets, u64 limit, bool write,
     lowest = std::min(lowest, offsets[i]);
     highest = std::max(highest, offsets[i]);
   }
-  if (limit < 4 * Words || highest > limit - 4 * Words) return nullptr;
-  u8* bytes = w.memory->range(base + lowest, u64{highest} - lowest + 4 * Words, write);
+  if (limit < Size || highest > limit - Size) return nullptr;
+  u8* bytes = w.memory->range(base + lowest, u64{highest} - lowest + Size, write);
   if (bytes != nullptr && w.memory->tracked()) {
-    w.memory->mark_lanes(base, offsets, kLanes, 4 * Words, write);
+    w.memory->mark_lanes(base, offsets, kLanes, Size, write);
   }
   low = lowest;
   return bytes;
@@ -106,16 +106,43 @@ void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 lo
   }
 }
 
+template <Field F>
+void load_narrow_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u32 low) {
+  Pending& p = w.issue_vm();
+  p.kind = Pending::Kind::kVector;
+  p.words = 1;
+  p.dst = s.dst;
+  p.lanes = kAllLanes;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    u32 raw = 0;
+    std::memcpy(&raw, bytes + (offsets[i] - low), F.bytes);
+    p.data[i] = widen<F>(raw);
+  }
+}
+
+template <Field F>
+void store_narrow_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 low) {
+  w.issue_vm().kind = Pending::Kind::kStore;
+  const u32* data = w.v + s.dst * kLanes;
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    const u32 raw = narrow<F>(data[i]);
+    std::memcpy(bytes + (offsets[i] - low), &raw, F.bytes);
+  }
+}
+
 // Whether the access was done by the uniform path.
-template <u8 Words, bool Store>
+template <Field F, bool Store>
 bool uniform_access(Wave& w, const Step& s, u64 base, const u32* offsets, u64 limit) {
   u32 low;
-  u8* bytes = uniform_region<Words>(w, base, offsets, limit, Store, low);
+  u8* bytes = uniform_region<F.size()>(w, base, offsets, limit, Store, low);
   if (bytes == nullptr) return false;
-  if constexpr (Store) {
-    store_uniform<Words>(w, s, bytes, offsets, low);
+  if constexpr (F.bytes != 4) {
+    if constexpr (Store) store_narrow_uniform<F>(w, s, bytes, offsets, low);
+    else load_narrow_uniform<F>(w, s, bytes, offsets, low);
+  } else if constexpr (Store) {
+    store_uniform<F.words>(w, s, bytes, offsets, low);
   } else {
-    load_uniform<Words>(w, s, bytes, offsets, low);
+    load_uniform<F.words>(w, s, bytes, offsets, low);
   }
   return true;
 }

@@ -54,11 +54,21 @@ inline void accumulate(IntVector& acc, const IntVector& a, const IntVector& b) {
 
 // Every NaN result has one payload.
 inline void store(u32* to, const FloatVector& acc) {
-  const IntVector bits = (IntVector)acc;
-  const IntVector nan = acc != acc;
-  put(to, (bits & ~nan) | (nan & static_cast<i32>(kQuietNan)));
+  put(to, acc != acc ? broadcast(static_cast<i32>(kQuietNan)) : (IntVector)acc);
 }
 inline void store(u32* to, const IntVector& acc) { put(to, acc); }
+
+inline bool any(const IntVector& mask) {
+#if ASMEVO_MATRIX_LANES == 16
+  return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
+#else
+  i32 all = 0;
+  for (std::size_t c = 0; c < kWide; ++c) all |= mask[c];
+  return all != 0;
+#endif
+}
 
 inline FloatVector f16_to_float(const HalfVector& h) {
 #if ASMEVO_MATRIX_LANES == 16
@@ -132,19 +142,6 @@ struct Float8 : Format<float, FloatVector> {
         put(&to[e][at], (number & ~here) | (here & static_cast<i32>(kQuietNan)));
       }
     }
-  }
-
- private:
-  static bool any(const IntVector& mask) {
-#if ASMEVO_MATRIX_LANES == 16
-    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
-#elif defined(__AVX2__)
-    return _mm256_testz_si256((__m256i)mask, (__m256i)mask) == 0;
-#else
-    i32 all = 0;
-    for (std::size_t c = 0; c < kWide; ++c) all |= mask[c];
-    return all != 0;
-#endif
   }
 };
 using Fp8 = Float8<kFp8Mantissa>;

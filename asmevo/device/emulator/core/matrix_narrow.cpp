@@ -1,4 +1,5 @@
 // Matrix operations with vectors of 8 elements: AVX2 and FMA, or whatever the host has.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -15,11 +16,12 @@
 #define ASMEVO_MATRIX_LANES 8
 #include "matrix_element.hpp"
 #include "matrix_dense.hpp"
+#include "matrix_fused.hpp"
 #include "matrix_sparse.hpp"
 #include "matrix_handlers.hpp"
 
 namespace asmevo {
 
-std::span<const Handler> narrow_matrix_handlers() { return narrow::kHandlers; }
+MatrixHandlers narrow_matrix_handlers() { return {narrow::kHandlers, narrow::kFusedHandlers}; }
 
 }  // namespace asmevo

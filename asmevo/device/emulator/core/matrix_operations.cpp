@@ -7,10 +7,15 @@
 //     word = block * M * M / 64 + 4 * (g / (64 / M)) + i % 4; of 4 x 4 blocks: lane = j + 4 * block;
 //   f64: lane = j + M * block + 16 * (i % 4), register pair i / 4.
 //
-// Arithmetic: neither the ISA nor AMD publishes the accumulation order. Here every product is exact
-// and is added to the f32 accumulator, which starts as C, in order of rising k with one rounding to
-// nearest even a product. Denormal inputs and results are kept, FP mode is not consulted, and
-// integers wrap. EXEC is ignored, as in hardware (CDNA3 ISA, "Matrix Arithmetic Instructions").
+// Arithmetic: AMD publishes neither order nor rounding. By default every product is exact and is
+// added to the f32 accumulator, which starts as C, in order of rising k with one rounding to nearest
+// even a product; what was measured on MI300X is there too (matrix_fused.hpp, which says whose
+// measurement), and differs for 8- and 16-bit floats and xf32. Denormal inputs and results are kept:
+// of AMD's generations only MI200 flushes them (MIOpen, "MI200 MFMA behavior specifics"; the same
+// measurement), and FP mode is not consulted. xf32 inputs lose the 13 low bits of their mantissa,
+// whatever they are (the same measurement). Integers wrap; these encodings have no clamp. A NaN
+// result is the one quiet NaN of the emulator (float_bits.hpp). EXEC is ignored, as in hardware
+// (CDNA3 ISA, "Matrix Arithmetic Instructions").
 #include "matrix_operations.hpp"
 
 #include <vector>
@@ -93,8 +98,11 @@ std::span<const Operation> matrix_operations() {
     std::vector<Operation> all(std::begin(kTable), std::end(kTable));
     const auto narrow = narrow_matrix_handlers(), wide = wide_matrix_handlers();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].handler = narrow[i];
-      if (!wide.empty()) all[i].wide = wide[i];
+      all[i].handler = narrow.sequential[i];
+      all[i].fused = narrow.fused[i];
+      if (wide.sequential.empty()) continue;
+      all[i].wide = wide.sequential[i];
+      all[i].wide_fused = wide.fused[i];
     }
     all.insert(all.end(), std::begin(kDouble), std::end(kDouble));
     all[all.size() - 2].handler = kMatrixDouble16;

@@ -17,7 +17,10 @@ extern const Handler kMatrixDouble16, kMatrixDouble4;
 
 // Handlers of every row of matrix_table.hpp, in its order: with vectors of 8 elements, and of 16 on
 // hosts that have them (empty elsewhere).
-std::span<const Handler> narrow_matrix_handlers();
-std::span<const Handler> wide_matrix_handlers();
+struct MatrixHandlers {
+  std::span<const Handler> sequential, fused;
+};
+MatrixHandlers narrow_matrix_handlers();
+MatrixHandlers wide_matrix_handlers();
 
 }  // namespace asmevo

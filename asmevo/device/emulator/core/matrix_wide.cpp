@@ -1,4 +1,5 @@
 // Matrix operations with vectors of 16 elements, on x86 hosts with AVX-512 and VNNI.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -26,6 +27,7 @@
 #define ASMEVO_MATRIX_LANES 16
 #include "matrix_element.hpp"
 #include "matrix_dense.hpp"
+#include "matrix_fused.hpp"
 #include "matrix_sparse.hpp"
 #include "matrix_handlers.hpp"
 
@@ -37,11 +39,11 @@
 
 namespace asmevo {
 
-std::span<const Handler> wide_matrix_handlers() {
+MatrixHandlers wide_matrix_handlers() {
   const bool usable = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512vnni");
-  return usable ? std::span<const Handler>(wide::kHandlers) : std::span<const Handler>();
+  return usable ? MatrixHandlers{wide::kHandlers, wide::kFusedHandlers} : MatrixHandlers{};
 }
 
 }  // namespace asmevo
@@ -50,7 +52,7 @@ std::span<const Handler> wide_matrix_handlers() {
 
 namespace asmevo {
 
-std::span<const Handler> wide_matrix_handlers() { return {}; }
+MatrixHandlers wide_matrix_handlers() { return {}; }
 
 }  // namespace asmevo
 

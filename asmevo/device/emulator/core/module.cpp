@@ -137,6 +137,7 @@ const char* type_name(Type type) {
     case Type::kShort: return "short";
     case Type::kHalf: return "half";
     case Type::kPair: return "pair";
+    case Type::kSingles: return "singles";
     case Type::kMixed: return "mixed";
     case Type::kUnsigned64: return "unsigned64";
     case Type::kSigned64: return "signed64";
@@ -262,14 +263,15 @@ NB_MODULE(asmevo_core, m) {
 
   nb::class_<Program>(m, "Program")
       .def("__init__",
-           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool narrow,
-              std::vector<u64> addresses) {
+           [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool fused,
+              bool narrow, std::vector<u64> addresses) {
              if ((mode & ~kModeFloat) != 0) throw std::invalid_argument("unknown bits of MODE");
-             new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode), narrow,
-                                std::move(addresses));
+             new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode),
+                                Choices{narrow, fused}, std::move(addresses));
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"), nb::arg("mode"),
-           nb::arg("narrow") = false, nb::arg("addresses") = std::vector<u64>{})
+           nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false,
+           nb::arg("addresses") = std::vector<u64>{})
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")

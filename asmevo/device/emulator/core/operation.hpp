@@ -61,6 +61,7 @@ enum class Type : u8 {
   kShort,       // 16 bits; a float is f16
   kHalf,        // f16
   kPair,        // two 16-bit elements: an integer is 32 bits wide, a float is f16 in the low half
+  kSingles,     // two 32-bit elements; the constant is the low one
   kMixed,       // f32, or f16 where op_sel_hi says so
   kUnsigned64,  // an inline integer is sign-extended, a literal zero-extended
   kSigned64,    // both are sign-extended
@@ -76,6 +77,8 @@ struct Operation {
   Handler handler;
   Type types[3] = {};
   Handler wide = nullptr;  // the same with the host's widest vectors, where it has them
+  Handler fused = nullptr;  // matrix sums as CDNA3 takes them, where they differ
+  Handler wide_fused = nullptr;
 };
 
 std::span<const Operation> scalar_operations();

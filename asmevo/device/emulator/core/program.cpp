@@ -153,9 +153,15 @@ std::size_t CodeMap::find(u64 address) const {
   return static_cast<std::size_t>(at - addresses.begin());
 }
 
-Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow,
+Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp,
+                 Choices choices,
                  std::vector<u64> addresses)
-    : code_{std::move(addresses)}, count_(records.size()), vgprs_(vgprs), agprs_(agprs), fp_(fp), narrow_(narrow) {
+    : code_{std::move(addresses)},
+      count_(records.size()),
+      vgprs_(vgprs),
+      agprs_(agprs),
+      fp_(fp),
+      choices_(choices) {
   require(code_.addresses.empty() ||
               (code_.addresses.size() == records.size() &&
                std::is_sorted(code_.addresses.begin(), code_.addresses.end())),
@@ -260,13 +266,20 @@ const SdwaPattern* Program::sdwa(const Record& r) {
   return &p;
 }
 
+Handler Program::handler(const Operation& op) const {
+  if (choices_.fused && op.fused != nullptr) {
+    return op.wide_fused != nullptr && !choices_.narrow ? op.wide_fused : op.fused;
+  }
+  return op.wide != nullptr && !choices_.narrow ? op.wide : op.handler;
+}
+
 Step Program::resolve(const Record& r) {
   const auto table = operations();
   require(r.op < table.size(), "unknown operation id");
   const Operation& op = table[r.op];
 
   Step s{};
-  s.handler = op.wide != nullptr && !narrow_ ? op.wide : op.handler;
+  s.handler = handler(op);
   s.code = &code_;
   s.flags = r.flags;
   s.target = r.target;

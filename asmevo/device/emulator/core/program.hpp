@@ -17,12 +17,18 @@ struct InvalidRecord : std::invalid_argument {
   std::size_t index;
 };
 
+// Which handlers run.
+struct Choices {
+  bool narrow = false;  // vectors that every host of the build has; no result depends on it
+  bool fused = false;   // matrix sums as CDNA3 takes them (matrix_fused.hpp)
+};
+
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
   // `addresses` of the records, ascending, are where indirect jumps find them; none for a program
-  // that has no such jumps. `narrow` keeps to the vectors that every host of the build has; no result depends on it.
-  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, bool narrow = false,
+  // that has no such jumps.
+  Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, Choices choices = {},
           std::vector<u64> addresses = {});
 
   // Steps point into their program.
@@ -41,6 +47,7 @@ class Program {
 
  private:
   Step resolve(const Record& r);
+  Handler handler(const Operation& op) const;
   Operand source(u16 reg, u64 value, u8 words);
   u16 scalar(u16 reg, u8 words) const;
   u16 vector(u16 reg, u8 words);
@@ -59,7 +66,7 @@ class Program {
   u32 reachable_vgprs_ = 1;  // v0 is written at launch
   u32 reachable_agprs_ = 0;
   FpMode fp_;
-  bool narrow_;
+  Choices choices_;
 };
 
 }  // namespace asmevo

@@ -176,7 +176,14 @@ void ResidentWorkgroup::take_turns(Allowance& allowance) {
     if (w.stop == Stop::kInStep && in_step(w)) w.stop = Stop::kNone;
     if (w.stop != Stop::kNone) continue;
     if (launch_.prompt_returns) w.deliver_prompt_returns();
-    run_wave(w, first_turn_ ? 1 + mix(seed_ + static_cast<u32>(i)) % turn : turn, allowance);
+    u64 left = first_turn_ ? 1 + mix(seed_ + static_cast<u32>(i)) % turn : turn;
+    do {
+      const u64 before = executed_;
+      run_wave(w, left, allowance);
+      left -= executed_ - before;
+      // Only a launch that relies on time keeps its waves in step.
+      if (w.stop == Stop::kInStep && !launch_.prompt_returns) w.stop = Stop::kNone;
+    } while (left != 0 && w.stop == Stop::kNone);
     ended_ += w.stop == Stop::kEnd;
     waiting_ += w.stop == Stop::kBarrier;
   }

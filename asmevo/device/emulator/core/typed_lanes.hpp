@@ -131,6 +131,18 @@ class Destination {
     }
   }
 
+  void store(std::size_t i, u64 bits) {
+    if constexpr (T::kWords == 2) {
+      lo_[i] = static_cast<u32>(bits);
+      lo_[i + kLanes] = static_cast<u32>(bits >> 32);
+    } else if constexpr (kIsShort<T>) {
+      const u32 half = static_cast<u32>(bits) & 0xffffu;
+      lo_[i] = (keep_ == 0 ? 0 : old_[i] & keep_) | (high_ ? half << 16 : half);
+    } else {
+      lo_[i] = static_cast<u32>(bits);
+    }
+  }
+
   void finish() { wave_.end_write(step_.dst, T::kWords); }
 
  private:
@@ -147,18 +159,6 @@ class Destination {
     }
     if (value > static_cast<V>(kHigh)) return static_cast<u64>(kHigh);
     return static_cast<u64>(value);
-  }
-
-  void store(std::size_t i, u64 bits) {
-    if constexpr (T::kWords == 2) {
-      lo_[i] = static_cast<u32>(bits);
-      lo_[i + kLanes] = static_cast<u32>(bits >> 32);
-    } else if constexpr (kIsShort<T>) {
-      const u32 half = static_cast<u32>(bits) & 0xffffu;
-      lo_[i] = (keep_ == 0 ? 0 : old_[i] & keep_) | (high_ ? half << 16 : half);
-    } else {
-      lo_[i] = static_cast<u32>(bits);
-    }
   }
 
   Wave& wave_;
@@ -189,14 +189,19 @@ struct LaneHandler<D(S...), F, High> {
   static void run_rows(Wave& w, const Step& s, const Source<S>... source) {
     Destination<D> out(w, s, High == HighHalf::kKeep);
     const FpMode fp = w.fp;
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      if constexpr (std::is_invocable_v<decltype(F), const FpMode&, typename S::Value...>) {
-        out.set(i, F(fp, source[i]...));
-      } else {
-        out.set(i, F(source[i]...));
-      }
+    if (s.omod == 0 && (s.flags & kFlagClamp) == 0) [[likely]] {
+      ASMEVO_LANES(i) out.store(i, static_cast<u64>(apply(fp, source[i]...)));
+    } else {
+      for (std::size_t i = 0; i < kLanes; ++i) out.set(i, apply(fp, source[i]...));
     }
     out.finish();
+  }
+  static auto apply(const FpMode& fp, typename S::Value... value) {
+    if constexpr (std::is_invocable_v<decltype(F), const FpMode&, typename S::Value...>) {
+      return F(fp, value...);
+    } else {
+      return F(value...);
+    }
   }
 };
 
@@ -224,9 +229,9 @@ struct SignatureFacts<D(S...)> {
 template <class Signature, auto F, HighHalf High = HighHalf::kZero>
 constexpr Operation lane_operation(const char* name, u32 traits = kNoTraits) {
   using Facts = SignatureFacts<Signature>;
-  Operation op{name, Shape::kVector, Facts::kDst, {}, traits, LaneHandler<Signature, F, High>::run,
-               {}};
+  Operation op{name, Shape::kVector, Facts::kDst, {}, traits, LaneHandler<Signature, F, High>::run};
   if (Facts::kFloatSource) op.traits |= kMods;
+  if (High == HighHalf::kKeep) op.traits |= kKeepsDst;
   if (Facts::kFloatResult) op.traits |= kClamp | kOmod;
   Facts::fill(op);
   return op;
