@@ -47,7 +47,7 @@ _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
-# Scratch of all resident waves; a driver limits how many there are in the same way.
+# Scratch of all waves at a time; a driver limits how many there are in the same way.
 _SCRATCH_BYTES = 1 << 30
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 
@@ -343,8 +343,9 @@ class EmulatedKernel:
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
-                threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry,
+                threads=min(self._emulator.threads, self._with_scratch(dispatch)),
+                seconds=self._emulator.watchdog_seconds, trace=trace,
+                private_bytes=self._layout.private_bytes, entry=self._entry,
                 prompt_returns=dispatch.relies_on_time,
                 sanitizer=None if check is None else check.sanitizer)
         except core.FaultError as fault:
@@ -364,8 +365,13 @@ class EmulatedKernel:
             vgprs=self._layout.vgprs, agprs=self._layout.agprs,
             sgprs=self._kernel.descriptor.next_free_sgpr + _EXTRA_SGPRS, lds_bytes=lds_bytes,
             waves=waves)
-        scratch = waves * 64 * self._layout.private_bytes
-        return resident if scratch == 0 else max(1, min(resident, _SCRATCH_BYTES // scratch))
+        return min(resident, self._with_scratch(dispatch))
+
+    def _with_scratch(self, dispatch: Dispatch) -> int:
+        """How many workgroups may have their scratch at the same time."""
+        x, y, z = dispatch.workgroup
+        scratch = -(-x * y * z // 64) * 64 * self._layout.private_bytes
+        return max(1, _SCRATCH_BYTES // max(scratch, 1))
 
     def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args

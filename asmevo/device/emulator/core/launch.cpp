@@ -15,6 +15,9 @@ namespace asmevo {
 namespace {
 
 constexpr u32 kMaxThreads = 256;
+// The caller's poll may have to wait for a lock of its own, so it is not asked with every look at
+// the clock.
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
 
 void check(const Launch& launch, std::span<const u32> order) {
   u64 groups = 1, items = 1;
@@ -75,7 +78,7 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
   std::size_t next = 0;
   for (; next < resident; ++next) {
     running.push_back(std::make_unique<ResidentWorkgroup>(program, launch));
-    running.back()->begin(order[next], memory, trace != nullptr);
+    running.back()->begin(order[next], memory, trace != nullptr, allowance);
   }
   while (!running.empty()) {
     for (auto& group : running) {
@@ -85,7 +88,7 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
         std::move(group->traces().begin(), group->traces().end(), std::back_inserter(trace->waves));
       }
       if (next < order.size()) {
-        group->begin(order[next++], memory, trace != nullptr);
+        group->begin(order[next++], memory, trace != nullptr, allowance);
       } else {
         group.reset();
       }
@@ -102,9 +105,14 @@ u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<
   check(launch, order);
   if (launch.entry > program.size()) throw std::invalid_argument("entry outside the program");
   const auto started = std::chrono::steady_clock::now();
+  auto polled = started;
   const Poll watched = [&] {
-    poll();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - polled >= kPollInterval) {
+      poll();
+      polled = now;
+    }
+    const std::chrono::duration<double> elapsed = now - started;
     if (launch.seconds > 0 && elapsed.count() > launch.seconds) {
       throw Fault(FaultKind::kTimeout, "the launch took longer than its watchdog's " +
                                            std::to_string(std::lround(launch.seconds)) +

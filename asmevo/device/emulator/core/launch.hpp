@@ -43,7 +43,7 @@ struct Launch {
 };
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.
-// `poll` is called on the calling thread every million instructions or so and may throw. When
+// `poll` is called on the calling thread some ten times a second at least and may throw. When
 // `trace` is given, workgroups are traced and run one after another. Throws `Fault`.
 u64 run(const Program& program, Memory& memory, const Launch& launch,
         std::span<const u32> order, Trace* trace, const std::function<void()>& poll);

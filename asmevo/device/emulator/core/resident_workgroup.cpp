@@ -89,7 +89,7 @@ ResidentWorkgroup::ResidentWorkgroup(const Program& program, const Launch& launc
 
 ResidentWorkgroup::~ResidentWorkgroup() = default;
 
-void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced) {
+void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced, Allowance& allowance) {
   id_ = id;
   seed_ = wave_seed(launch_.poison ^ 0x5eedull, id);
   first_turn_ = true;
@@ -98,7 +98,12 @@ void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced) {
   traces_.assign(traced ? waves_.size() : 0, WaveTrace{});
   fill_poison(group_.words.data(), group_.words.size(), wave_seed(~launch_.poison, id));
   if (shadow_) launch_.sanitizer->begin_workgroup(*shadow_, id, waves_.size(), launch_);
-  for (std::size_t i = 0; i < waves_.size(); ++i) begin_wave(i, memory);
+  const u64 rows = u64{program_.reachable_vgprs()} + program_.reachable_agprs() +
+                   (launch_.private_bytes + 3) / 4;
+  for (std::size_t i = 0; i < waves_.size(); ++i) {
+    begin_wave(i, memory);
+    allowance.pass(rows);
+  }
 }
 
 void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {

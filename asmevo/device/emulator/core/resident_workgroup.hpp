@@ -16,13 +16,19 @@ struct Allowance {
 
   void spend(u64 used) {
     instructions -= used;
+    pass(used);
+  }
+  // Host time of about as many instructions.
+  void pass(u64 used) {
     since_poll += used;
     if (since_poll >= kSlice) {
       since_poll = 0;
       poll();
     }
   }
-  static constexpr u64 kSlice = 1'000'000;  // wave-instructions between two polls
+  // Wave-instructions between two polls: the slowest, matrix operations with fused sums, take some
+  // hundred microseconds.
+  static constexpr u64 kSlice = 1 << 14;
 };
 
 struct ShadowGroup;
@@ -32,7 +38,8 @@ class ResidentWorkgroup {
   ResidentWorkgroup(const Program& program, const Launch& launch);
   ~ResidentWorkgroup();
 
-  void begin(u32 id, Memory& memory, bool traced);
+  // Filling the registers and the scratch of a workgroup may take longer than running it.
+  void begin(u32 id, Memory& memory, bool traced, Allowance& allowance);
   // One turn of every wave that can go on. Throws `Fault`, with its place.
   void take_turns(Allowance& allowance);
   bool ended() const { return ended_ == waves_.size(); }
