@@ -97,3 +97,13 @@ def test_lds_of_no_bytes() -> None:
 def test_lds_addresses_wrap() -> None:
     Kernel().clean(["v_add_u32_e32 v2, -4, v1", "ds_write_b32 v2, v0 offset:4",
                     "s_waitcnt lgkmcnt(0)", "ds_read_b32 v3, v2 offset:4", "s_waitcnt lgkmcnt(0)"])
+
+
+@pytest.mark.parametrize("flow", ["read_lane", "read_first_lane"])
+def test_a_lane_is_read_to_a_scalar_register(flow: str) -> None:
+    program = assemble(["v_mov_b32_e32 v3, v2", "s_endpgm"])
+    lowered = core.Program(lower(program), vgprs=4, agprs=0, mode=0xF0)
+    records = check_records(program)
+    records[0] = core.CHECK_FLOWS.index(flow)
+    with pytest.raises(ValueError, match="lane result"):
+        core.Sanitizer(lowered, records, hazards=[], regions=[], lds_bytes=0)

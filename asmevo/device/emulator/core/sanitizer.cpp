@@ -77,7 +77,10 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
               "matrix result");
       break;
     case Flow::kReadLane:
-    case Flow::kReadFirstLane: require(is_vector(kSource), index, "lane source"); break;
+    case Flow::kReadFirstLane:
+      require(is_vector(kSource), index, "lane source");
+      require(r.operands[kDst].reg <= kShadowScc, index, "lane result");
+      break;
     case Flow::kWriteLane: require(is_vector(kDst), index, "lane result"); break;
     default: break;
   }
