@@ -89,8 +89,12 @@ def _source(c: Choices, words: int, shape: str, slot: int) -> int:
         return _VGPR0 + (c.pick((4, 4, 6, 8)) if shape == "flat" else c.integer(0, 4))
     if shape == "matrix" and (slot < 2 or not c.one_in(3)):
         return c.pick((_VGPR0, _AGPR0)) + c.integer(0, AGPRS - words)
+    if shape == "lds":
+        return _VGPR0 + c.integer(0, VGPRS - words)
     if shape == "program_counter":
         return core.CONSTANT
+    if shape == "scalar_load":
+        return c.pick((0, 4, 8, 12)) if slot == 0 else c.pick((core.ABSENT, core.CONSTANT, 30))
     if slot == 1 and shape == "buffer":
         return c.pick((4, 4, 4, 0, 96))
     if slot == 1 and shape in ("global", "scratch"):
@@ -106,7 +110,7 @@ def _source(c: Choices, words: int, shape: str, slot: int) -> int:
 
 
 def _destination(c: Choices, words: int, shape: str) -> int:
-    if shape in ("scalar", "scalar_load", "compare", "read_lane"):
+    if shape in ("scalar", "scalar_load", "compare", "read_lane", "program_counter"):
         return c.pick(_SCALARS)
     if c.one_in(4):
         return _AGPR0 + c.integer(0, max(AGPRS - words + 1, 0))
