@@ -102,6 +102,7 @@ class RunConfig(TaskConfig):
     _convert_: str = "all"
     repeats: int = MISSING
     families: list[str] = MISSING
+    sanitize: bool = MISSING
 
 
 @dataclass

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.dispatch import Dispatch
@@ -124,6 +125,28 @@ class LoadedKernel(Protocol):
     def profile(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> Profile:
         """Attribute the launch's time to instructions."""
         ...
+
+
+class Findings(Protocol):
+    """What a checked launch reports beyond its results."""
+
+    def summary(self) -> Sequence[str]:
+        """One line for each class of finding."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every finding, JSON-compatible."""
+        ...
+
+
+@runtime_checkable
+class CheckedKernel(Protocol):
+    """A loaded kernel that can also run checked, for what a launch that works may still hide."""
+
+    def sanitize(
+        self, dispatch: Dispatch, state: LaunchState = LaunchState(), *,
+        limit: int | None = None,
+    ) -> Findings: ...
 
 
 @runtime_checkable

@@ -180,12 +180,20 @@ def _run(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]
             name = ""
     yield _columns("dispatch,buffer,elements>,min>,max>,mean>,nan/inf>", summary)
     yield _columns("dispatch,buffer,max abs>,max rel>,cosine>,unequal>,verdict", accuracy)
+    checked = [(launch["dispatch"], launch["sanitizer"]) for launch in details["launches"]
+               if launch["sanitizer"] is not None]
+    lines = [Text.assemble((f"{name}: ", "bold"), printable(line))
+             for name, findings in checked for line in findings["summary"]]
+    if lines:
+        yield Text("\n").join(lines)
     rate = result.wave_instructions_per_second
     yield _facts(
         ("kernel", f"{result.kernel} ({result.symbol})"),
         ("reference", details["operation"] or "none: the kernel's YAML names no operation"),
         ("status", result.status.value),
         *((("reason", result.error),) if result.error else ()),
+        *((("sanitizer", f"{sum(len(f['reports']) + f['dropped'] for _, f in checked)} reports"),)
+          if checked else ()),
         ("device", result.device),
         ("throughput", f"{(rate or 0) / 1e6:.1f} M wave-instructions/s"),
         ("files", result.folder),

@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from asmevo.device.device import DeviceFault, LaunchState, LoadedKernel, RunResult, WorkgroupOrder
+from asmevo.device.device import (
+    CheckedKernel,
+    DeviceFault,
+    LaunchState,
+    LoadedKernel,
+    RunResult,
+    WorkgroupOrder,
+)
 from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch, Region
 from asmevo.dispatch.kernel import Kernel
@@ -33,10 +40,13 @@ class Run:
     Every buffer that the kernel writes is compared with the reference of the kernel's operation and
     held against the accuracy that its YAML demands; repeats must give the same bytes, except in
     buffers whose bytes depend on the order of workgroups: those are held against it every time.
+    ``sanitize`` launches each dispatch once more under the device's sanitizer; what that reports is
+    shown and decides nothing, since production kernels have findings of their own.
     """
 
     repeats: int = 1
     families: Sequence[str] = ("normal",)
+    sanitize: bool = False
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -47,6 +57,8 @@ class Run:
         kernel, device = session.kernel, session.device
         metadata = session.code_object.kernel(session.symbol).metadata
         loaded = device.load(session.code_object, session.symbol)
+        if self.sanitize and not isinstance(loaded, CheckedKernel):
+            raise ConfigError(f"task.sanitize: the device {device.name} has no sanitizer")
         oracle = replace(session.oracle, families=self.families,
                          held_out_families=self.families)
         launches = [self._launch(kernel, loaded, dispatch)
@@ -74,8 +86,11 @@ class Run:
         facts: dict[str, Any] = {
             "dispatch": dispatch.name, "grid": dispatch.grid, "workgroup": dispatch.workgroup,
             "repeats": self.repeats, "wave_instructions": 0, "seconds": 0.0, "fault": None,
-            "varies": None, "buffers": [],
+            "varies": None, "buffers": [], "sanitizer": None,
         }
+        if self.sanitize and isinstance(loaded, CheckedKernel):
+            findings = loaded.sanitize(dispatch)
+            facts["sanitizer"] = {"summary": list(findings.summary()), **findings.to_dict()}
         results: list[RunResult] = []
         try:
             for poison, order in zip(range(self.repeats), cycle(WorkgroupOrder), strict=False):

@@ -56,6 +56,21 @@ def test_without_a_reference_it_only_runs(run: Callable[..., Result], tmp_path: 
             for b in launch["buffers"]} == {None}
 
 
+def test_the_sanitizer_reports_what_the_result_hides(run: Callable[..., Result]) -> None:
+    """The second row's sums overwrite the first's in LDS without a barrier (docs/sanitizer.md)."""
+    result = run("task=run", "task.sanitize=true", "kernel.shapes=[{M:2}]",
+                 "kernel.held_out_shapes=[]")
+    assert result.status is Status.AGREES
+    assert result.details is not None
+    (launch,) = result.details["launches"]
+    assert {report["kind"] for report in launch["sanitizer"]["reports"]} == {"lds-race"}
+    (line,) = launch["sanitizer"]["summary"]
+    assert "'ds_write_b32 v221, v12' at 0x6cc" in line
+    plain = run("task=run", "kernel.shapes=[{M:2}]").details
+    assert plain is not None
+    assert plain["launches"][0]["sanitizer"] is None
+
+
 def test_an_unknown_family_is_named(run: Callable[..., Result]) -> None:
     with pytest.raises(GeneratorError, match="'nromal'"):
         run("task=run", "task.families=[nromal]")
