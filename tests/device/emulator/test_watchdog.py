@@ -98,3 +98,14 @@ def test_scratch_of_short_workgroups_is_watched(threads: int) -> None:
     kind, *_ = launch(["s_endpgm"], budget=10_000, groups=40, items=1024, private_bytes=131072,
                       seconds=0.02, threads=threads)
     assert kind == "timeout"
+
+
+@pytest.mark.parametrize("groups", [1, 400])
+def test_a_trace_does_not_take_all_memory(groups: int) -> None:
+    """Be it of one workgroup or of many."""
+    body = ["top:" if groups == 1 else "once:", "global_load_dword v2, v1, s[0:1]",
+            "s_waitcnt vmcnt(0)", "s_branch top" if groups == 1 else "s_nop 0"]
+    kind, message, *_ = launch(body, budget=1 << 60, groups=groups, items=64,
+                               trace=core.Trace(limit=10_000))
+    assert kind == "budget"
+    assert "trace of the launch takes more than 10000 bytes" in str(message)

@@ -69,13 +69,24 @@ class Snapshot {
   std::vector<std::pair<const MappedRegion*, const u8*>> regions_;
 };
 
+// `before`: bytes of the workgroups that have ended.
+void check_size(const Trace& trace, std::size_t before, const std::vector<WaveTrace>& running) {
+  std::size_t bytes = before;
+  for (const WaveTrace& t : running) bytes += t.size_in_bytes();
+  if (bytes <= trace.limit_in_bytes) return;
+  Fault fault(FaultKind::kBudget, "the trace of the launch takes more than " +
+                                      std::to_string(trace.limit_in_bytes) + " bytes");
+  fault.workgroup = running.front().workgroup;
+  throw fault;
+}
+
 // Up to `resident` workgroups take turns; the next one starts where one has ended.
 u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
                  std::span<const u32> order, Trace* trace, const Poll& poll) {
   const std::size_t resident = trace != nullptr ? 1 : std::min<std::size_t>(launch.resident, order.size());
   std::vector<std::unique_ptr<ResidentWorkgroup>> running;
   Allowance allowance{launch.instruction_budget, poll};
-  std::size_t next = 0;
+  std::size_t next = 0, traced = 0;
   for (; next < resident; ++next) {
     running.push_back(std::make_unique<ResidentWorkgroup>(program, launch));
     running.back()->begin(order[next], memory, trace != nullptr, allowance);
@@ -83,8 +94,10 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
   while (!running.empty()) {
     for (auto& group : running) {
       group->take_turns(allowance);
+      if (trace != nullptr) check_size(*trace, traced, group->traces());
       if (!group->ended()) continue;
       if (trace != nullptr) {
+        for (const WaveTrace& t : group->traces()) traced += t.size_in_bytes();
         std::move(group->traces().begin(), group->traces().end(), std::back_inserter(trace->waves));
       }
       if (next < order.size()) {
