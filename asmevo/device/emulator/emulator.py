@@ -126,7 +126,8 @@ class Emulator:
     @cached_property
     def name(self) -> str:
         digest = hashlib.sha256(repr(self.timing.parameters).encode()).hexdigest()
-        return f"{self._model}:{digest[:8]}"
+        sums = "" if self.matrix_sums is MatrixSums.SEQUENTIAL else f":{self.matrix_sums.value}"
+        return f"{self._model}:{digest[:8]}{sums}"
 
     @property
     def source(self) -> TimingSource:
