@@ -316,6 +316,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> float_operations() { return kTable; }
+std::span<const Operation> ASMEVO_TABLE(float_operations)() { return kTable; }
 
 }  // namespace asmevo

@@ -378,6 +378,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> integer_operations() { return kTable; }
+std::span<const Operation> ASMEVO_TABLE(integer_operations)() { return kTable; }
 
 }  // namespace asmevo
