@@ -50,9 +50,10 @@ void read_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   if constexpr (F.bytes == 4) {
     const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
     if (p.lanes == kAllLanes && highest(address) + reach <= size) {
+      u32* const rows = w.result_rows(p, s);
       for (std::size_t k = 0; k < F.words * Parts; ++k) {
         const u8* base = lds + offsets[k / F.words] + 4 * (k % F.words);
-        u32* out = p.data.data() + k * kLanes;
+        u32* out = rows + k * kLanes;
         for (std::size_t i = 0; i < kLanes; ++i) std::memcpy(&out[i], base + address[i], 4);
       }
       return;
@@ -74,8 +75,20 @@ void write_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   u8* lds = w.group->lds();
   const u64 size = w.group->lds_bytes();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
+  const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
+  const bool all = w.active() == kAllLanes && highest(address) + reach <= size;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;
+    if (all) {
+      u8* base = lds + offsets[part];
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        for (std::size_t k = 0; k < F.words; ++k) {
+          const u32 word = narrow<F>(data[k * kLanes + i]);
+          std::memcpy(base + address[i] + 4 * k, &word, F.bytes);
+        }
+      }
+      continue;
+    }
     for (u64 m = w.active(); m != 0; m &= m - 1) {
       const auto i = static_cast<std::size_t>(std::countr_zero(m));
       for (std::size_t k = 0; k < F.words; ++k) {

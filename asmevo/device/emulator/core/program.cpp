@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "early_return.hpp"
 #include "lane_permute.hpp"
 
 namespace asmevo {
@@ -175,6 +176,15 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
     } catch (const std::invalid_argument& error) {
       throw InvalidRecord(i, error.what());
     }
+  }
+  const auto table = operations();
+  std::vector<const Operation*> ops;
+  for (const Record& r : records) ops.push_back(&table[r.op]);
+  const bool indexes = std::any_of(ops.begin(), ops.end(), [](const Operation* op) {
+    return (op->traits & kIndexesGprs) != 0;
+  });
+  for (std::size_t i = 0; i < ops.size() && !indexes; ++i) {
+    steps_[i].early = returns_unseen(steps_, ops, i);
   }
   Step end{};
   end.handler = ran_off_the_end;
