@@ -97,7 +97,14 @@ bool AccessTracker::note(std::size_t dword, std::size_t count, AccessKind kind) 
     const std::size_t first = dword % kDwords;
     const std::size_t n = std::min(count, kDwords - first);
     const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1) & kLow;
-    deferred = note_line(dword / kDwords, all << (2 * first), kind);
+    const std::size_t line = dword / kDwords;
+    AccessMap::Line& mine = own_.lines_.get()[line];
+    if (kind == AccessKind::kWrite && others_.empty() && (mine.current | mine.past) == 0) {
+      mine.current = std::uint64_t{workgroup_} << 32 | all << (2 * first + 1);  // most stores
+      deferred = false;
+    } else {
+      deferred = note_line(line, all << (2 * first), kind);
+    }
     dword += n;
     count -= n;
   }

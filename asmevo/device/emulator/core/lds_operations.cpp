@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "field.hpp"
+#include "lane_access.hpp"
 #include "lds_banks.hpp"
 #include "line_tracer.hpp"
 #include "operation.hpp"
@@ -28,6 +29,12 @@ u64 highest(const u32* address) {
   return result;
 }
 
+u32 differing(const u32* address) {
+  u32 bits = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) bits |= address[i] ^ address[0];
+  return bits;
+}
+
 // The address of ds_*_addtid: M0[15:0] plus 4 times the lane.
 void lane_addresses(Wave& w, u32* address) {
   for (u32 i = 0; i < kLanes; ++i) address[i] = (w.s[kM0] & 0xffffu) + 4 * i;
@@ -51,6 +58,21 @@ void read_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
     const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
     if (p.lanes == kAllLanes && highest(address) + reach <= size) {
       u32* const rows = w.result_rows(p, s);
+      const u32 first = address[0];
+      const bool one = differing(address) == 0;  // all lanes read the same
+      if (F.words == 1 && (one || consecutive<1>(address))) {
+        for (std::size_t k = 0; k < Parts; ++k) {
+          const auto* in = reinterpret_cast<const RawDword*>(lds + offsets[k] + first);
+          u32* out = rows + k * kLanes;
+          if (one) {
+            const u32 word = in[0];
+            ASMEVO_LANES(i) out[i] = word;
+          } else {
+            ASMEVO_LANES(i) out[i] = in[i];
+          }
+        }
+        return;
+      }
       for (std::size_t k = 0; k < F.words * Parts; ++k) {
         const u8* base = lds + offsets[k / F.words] + 4 * (k % F.words);
         u32* out = rows + k * kLanes;
