@@ -311,6 +311,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> ASMEVO_TABLE(conversion_operations)() { return kTable; }
+std::span<const Operation> conversion_operations() { return kTable; }
 
 }  // namespace asmevo

@@ -117,7 +117,7 @@ u32 median_bits(u32 a, u32 b, u32 c) {
   const u32 low = extreme_bits<false, Ieee>(a, b), high = extreme_bits<true, Ieee>(a, b);
   const u32 middle = extreme_bits<true, Ieee>(low, extreme_bits<false, Ieee>(high, c));
   const float x = as_float(a), y = as_float(b), z = as_float(c);
-  return (x != x) | (y != y) | (z != z) ? extreme_bits<false, Ieee>(low, c) : middle;
+  return ((x != x) | (y != y) | (z != z)) ? extreme_bits<false, Ieee>(low, c) : middle;
 }
 
 // A result that is one of the operands: the payload of a NaN survives.

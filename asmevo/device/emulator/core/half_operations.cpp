@@ -175,6 +175,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> ASMEVO_TABLE(half_operations)() { return kTable; }
+std::span<const Operation> half_operations() { return kTable; }
 
 }  // namespace asmevo

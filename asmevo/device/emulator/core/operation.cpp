@@ -13,9 +13,7 @@ std::vector<std::span<const Operation>> wide_tables() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return {wide_integer_operations(), wide_short_operations(), wide_float_operations(),
-            wide_half_operations(), wide_conversion_operations(), wide_transcendental_operations(),
-            wide_compare_operations()};
+    return {wide_integer_operations(), wide_float_operations(), wide_compare_operations()};
   }
 #endif
   return {};
@@ -40,7 +38,10 @@ std::span<const Operation> operations() {
       const auto first = std::find_if(all.begin(), all.end(), [&](const Operation& op) {
         return op.name == std::string_view(part.front().name);
       });
-      for (std::size_t i = 0; i < part.size(); ++i) first[static_cast<std::ptrdiff_t>(i)].wide = part[i].handler;
+      std::transform(part.begin(), part.end(), first, first, [](const Operation& wide, Operation op) {
+        op.wide = wide.handler;
+        return op;
+      });
     }
     return all;
   }();

@@ -110,11 +110,7 @@ std::span<const Operation> lds_atomic_operations();
 
 #if defined(__x86_64__)
 std::span<const Operation> wide_integer_operations();
-std::span<const Operation> wide_short_operations();
 std::span<const Operation> wide_float_operations();
-std::span<const Operation> wide_half_operations();
-std::span<const Operation> wide_conversion_operations();
-std::span<const Operation> wide_transcendental_operations();
 std::span<const Operation> wide_compare_operations();
 #endif
 

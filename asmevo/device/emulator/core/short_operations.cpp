@@ -59,6 +59,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> ASMEVO_TABLE(short_operations)() { return kTable; }
+std::span<const Operation> short_operations() { return kTable; }
 
 }  // namespace asmevo

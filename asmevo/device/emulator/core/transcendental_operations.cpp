@@ -70,6 +70,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> ASMEVO_TABLE(transcendental_operations)() { return kTable; }
+std::span<const Operation> transcendental_operations() { return kTable; }
 
 }  // namespace asmevo

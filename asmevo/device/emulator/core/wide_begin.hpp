@@ -6,18 +6,27 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "float8.hpp"
-#include "lane_permute.hpp"
+#include <immintrin.h>
+
 #include "min_max.hpp"
 #include "round_integral.hpp"
 #include "transcendental.hpp"
-#include "two_over_pi.hpp"
 #include "typed_lanes.hpp"
+
+namespace asmevo {
+
+// The loops of typed_lanes.hpp are not compiled again, and could not inline lane functions that are:
+// operations made of them have no wider form.
+template <class Signature, auto F, HighHalf High = HighHalf::kZero>
+constexpr Operation no_wide_operation(const char* name, u32 = kNoTraits) {
+  return {name, Shape::kVector, 0, {}, kNoTraits, nullptr};
+}
+
+}  // namespace asmevo
+
+#define lane_operation no_wide_operation
 
 #if defined(__clang__)
 #pragma clang attribute push( \

@@ -1,8 +1,0 @@
-// transcendental_operations.cpp with wider vectors.
-#if defined(__x86_64__)
-#include "wide_begin.hpp"
-
-#include "transcendental_operations.cpp"
-
-#include "wide_end.hpp"
-#endif
