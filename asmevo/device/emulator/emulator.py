@@ -101,7 +101,7 @@ class Emulator:
         self.matrix_sums = MatrixSums(matrix_sums)
         self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
         self.watchdog_seconds = watchdog_seconds
-        self._last_mapped: tuple[Dispatch, tuple[bytes, ...]] | None = None
+        self._last_mapped: _Mapped | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -137,13 +137,12 @@ class Emulator:
     def deterministic(self) -> bool:
         return True
 
-    def mapped(self, dispatch: Dispatch) -> tuple[bytes, ...]:
+    def mapped(self, dispatch: Dispatch) -> _Mapped:
         """What is mapped of each region. A dispatch is mostly launched several times in a row."""
         last = self._last_mapped
-        if last is None or last[0] is not dispatch:
-            last = dispatch, tuple(region.mapped for region in dispatch.regions)
-            self._last_mapped = last
-        return last[1]
+        if last is None or last.dispatch is not dispatch:
+            last = self._last_mapped = _Mapped(dispatch)
+        return last
 
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
         """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
@@ -157,6 +156,35 @@ class Emulator:
         if lower.jumps_indirectly(program):
             program = disassemble.whole_program(code_object, kernel)
         return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
+
+
+class _Mapped:
+    """The regions of a dispatch before a launch, and buffers for those that a launch may write."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.before = tuple(region.mapped for region in dispatch.regions)
+        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on.
+        self.initial = tuple(np.frombuffer(mapped, np.uint8).copy() for mapped in self.before)
+        for array in self.initial:
+            array.flags.writeable = False
+        self._spare: list[tuple[Bytes, ...]] = []
+
+    def take_buffers(self) -> tuple[Bytes, ...]:
+        """A buffer a region; those of written regions are the caller's until it gives them back."""
+        written = [region.role.written for region in self.dispatch.regions]
+        try:
+            buffers = self._spare.pop()  # at once, so that two threads never have the same
+        except IndexError:
+            return tuple(array.copy() if writable else array
+                         for array, writable in zip(self.initial, written, strict=True))
+        for buffer, array, writable in zip(buffers, self.initial, written, strict=True):
+            if writable:
+                np.copyto(buffer, array)
+        return buffers
+
+    def give_back(self, buffers: tuple[Bytes, ...]) -> None:
+        self._spare.append(buffers)
 
 
 @dataclass(slots=True)
@@ -308,15 +336,14 @@ class EmulatedKernel:
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
                                  lds_bytes=lds_bytes, kernarg=address)
-        before = self._emulator.mapped(dispatch)
+        mapped = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
-        buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)
-                   for mapped, writable in zip(before, written, strict=True)]
+        buffers = mapped.take_buffers()
         regions = [(region.name, region.base, buffer, writable) for region, buffer, writable
                    in zip(dispatch.regions, buffers, written, strict=True)]
-        initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
-                   for mapped, writable in zip(before, written, strict=True)]
+        initial = [array if writable else None
+                   for array, writable in zip(mapped.initial, written, strict=True)]
         try:
             memory = core.Memory(
                 [*regions, ("kernarg", address, kernarg, False),
@@ -353,8 +380,9 @@ class EmulatedKernel:
             raise self._fault(fault) from None
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
-        after = tuple(buffer.tobytes() if writable else mapped for buffer, mapped, writable
-                      in zip(buffers, before, written, strict=True))
+        after = tuple(buffer.tobytes() if writable else before for buffer, before, writable
+                      in zip(buffers, mapped.before, written, strict=True))
+        mapped.give_back(buffers)
         return _Execution(after, instructions)
 
     def _resident(self, dispatch: Dispatch, state: LaunchState, lds_bytes: int) -> int:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch.hpp"
+#include "live_rows.hpp"
 
 namespace asmevo {
 
@@ -61,6 +62,7 @@ class ResidentWorkgroup {
   const Program& program_;
   const Launch& launch_;
   std::size_t items_;
+  std::vector<Rows> live_rows_, live_rows_if_full_;  // of a wave that starts with all lanes
   u32 id_ = 0;
   u32 seed_ = 0;
   bool first_turn_ = true;
