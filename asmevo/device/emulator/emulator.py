@@ -28,7 +28,7 @@ from asmevo.device.device import (
 from asmevo.device.emulator import checked, launch, lower
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
-from asmevo.device.emulator.image import code_address, image, other_kernels
+from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import (
     ResidencyError,
@@ -38,6 +38,7 @@ from asmevo.device.emulator.timing import (
     residency,
 )
 from asmevo.dispatch.dispatch import Dispatch, Role
+from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 from asmevo.profile.profile import Profile
@@ -238,16 +239,20 @@ class EmulatedKernel:
         self._image = image(used) if used is not None else ()
         addresses = ([address + offset for offset in program.offsets[:-1]]
                      if address is not None and lower.jumps_indirectly(program) else [])
+        own = range(len(program)) if code_object is None else own_instructions(kernel, program)
         others = other_kernels(code_object, kernel, program) if code_object is not None else ()
+        lowered = lower.lower_object(program, address, own, others)
         try:
             self._core = core.Program(
-                lower.lower(program, address, unreachable=others),
-                vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                lowered.records, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 mode=launch.float_mode(kernel.descriptor), addresses=addresses,
-                fused_matrix_sums=emulator.matrix_sums is MatrixSums.CDNA3)
+                fused_matrix_sums=emulator.matrix_sums is MatrixSums.CDNA3,
+                own=(own.start, own.stop))
         except core.InvalidRecordError as error:
             index, what = error.args
             raise lower.unsupported(program, index, what) from None
+        # Functions that the kernel may never call; arriving there is a fault.
+        self._refused = dict(self._core.refused) | lowered.refused
 
     def run(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
             limit: int | None = None) -> RunResult:
@@ -280,11 +285,15 @@ class EmulatedKernel:
 
     @cached_property
     def _check_records(self) -> Bytes:
-        return checked.check_records(self.program)
+        return checked.check_records(self.program, self._refused)
 
     @cached_property
     def _hazards(self) -> tuple[Violation, ...]:
-        return checked.hazard_pairs(self.program)
+        try:
+            return checked.hazard_pairs(self.program)
+        except ControlFlowError as error:
+            raise UnsupportedError(f"the sanitizer cannot check '{self._kernel.symbol}': "
+                                   f"{error}") from None
 
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,
              warmup: int) -> Timing:
@@ -387,7 +396,7 @@ class EmulatedKernel:
 
     def _resident(self, dispatch: Dispatch, state: LaunchState, lds_bytes: int) -> int:
         if state.resident is not None:
-            return state.resident
+            return min(state.resident, self._with_scratch(dispatch))
         x, y, z = dispatch.workgroup
         waves = -(-x * y * z // 64)
         resident = self._emulator.resident_workgroups(
@@ -406,6 +415,8 @@ class EmulatedKernel:
         kind, message, index, workgroup, lane, address = fault.args
         pc = self.program.offsets[index]
         text = self.program.instructions[index].text if index < len(self.program) else ""
+        if index in self._refused:
+            message = f"the kernel cannot run this instruction: {self._refused[index]}"
         where = f"'{text}' at offset {pc:#x}" if text else f"offset {pc:#x}"
         return DeviceFault(f"{where} in workgroup {workgroup}: {message}", kind=kind, pc=pc,
                            text=text, lane=lane, address=address)

@@ -51,11 +51,15 @@ def _check_address(section: Section) -> None:
                                f"what the emulator maps of a code object")
 
 
-def other_kernels(code_object: CodeObject, kernel: Kernel, program: Program) -> frozenset[int]:
-    """Instructions of a program that are other kernels' code, which this one cannot call.
+def own_instructions(kernel: Kernel, program: Program) -> range:
+    """The instructions of a program that are the kernel's own code, no function's."""
+    inside = [index for index, offset in enumerate(program.offsets[:-1])
+              if 0 <= offset < kernel.size]
+    return range(inside[0], inside[-1] + 1) if inside else range(0)
 
-    They may need registers that this kernel does not have.
-    """
+
+def other_kernels(code_object: CodeObject, kernel: Kernel, program: Program) -> frozenset[int]:
+    """Instructions of a program that are other kernels' code, which this one cannot call."""
     ranges = [(k.entry - kernel.entry, k.entry - kernel.entry + k.size)
               for k in code_object.kernels if k.symbol != kernel.symbol]
     return frozenset(index for index, offset in enumerate(program.offsets[:-1])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Container
+from dataclasses import dataclass
 from functools import lru_cache
 
 import asmevo_core as core
@@ -39,6 +40,8 @@ _PLACE = np.dtype({
 })
 
 _READS_PROGRAM_COUNTER = frozenset({"s_getpc_b64", "s_call_b64"})
+# A record that the core refuses: no operation has this number.
+_UNKNOWN = struct.pack("<H", 0xFFFF).rjust(_OFFSETS["op"] + 2, b"\0").ljust(core.RECORD_SIZE, b"\0")
 _INDIRECT = frozenset({"s_setpc_b64", "s_swappc_b64"})
 _HWREG_MODE = 1
 
@@ -172,39 +175,56 @@ def jumps_indirectly(program: Program) -> bool:
     return any(i.op in _INDIRECT or i.op == "s_call_b64" for i in program.instructions)
 
 
-def lower(program: Program, code_address: int | None = None, *,
-          unreachable: Container[int] = ()) -> npt.NDArray[np.uint8]:
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The records of a program, and why those that cannot run, none of the kernel's own, do not."""
+
+    records: npt.NDArray[np.uint8]
+    refused: dict[int, str]
+
+
+def lower(program: Program, code_address: int | None = None) -> npt.NDArray[np.uint8]:
     """The records of a program whose offset 0 is at ``code_address``, back to back.
 
-    ``unreachable`` instructions may be of any kind; arriving there is a fault. Raises
-    `UnsupportedError` naming the first instruction the emulator does not model.
+    Raises `UnsupportedError` naming the first instruction the emulator does not model.
+    """
+    return lower_object(program, code_address, range(len(program)), frozenset()).records
+
+
+def lower_object(program: Program, code_address: int | None, own: range,
+                 other_kernels: Container[int]) -> Lowered:
+    """The records of a kernel with everything around it.
+
+    Which functions a kernel calls through computed addresses is not known, so what cannot run is
+    refused only among its ``own`` instructions; elsewhere the record is one that the core refuses.
+    Raises `UnsupportedError` as `lower` does.
     """
     parts: list[bytes] = []
+    refused: dict[int, str] = {}
     for index, instruction in enumerate(program.instructions):
-        if index in unreachable:
-            parts.append(_lowered("s_branch 0"))
-            continue
-        if instruction.op in _READS_PROGRAM_COUNTER | _INDIRECT and code_address is None:
-            raise unsupported(program, index, "the code has no address")
         try:
+            if index in other_kernels:
+                raise NotModelledError("it is another kernel's code")
+            if instruction.op in _READS_PROGRAM_COUNTER | _INDIRECT and code_address is None:
+                raise NotModelledError("the code has no address")
             parts.append(_lowered(instruction.text))
         except NotModelledError as refusal:
-            raise unsupported(program, index, str(refusal)) from None
+            if index in own:
+                raise unsupported(program, index, str(refusal)) from None
+            refused[index] = str(refusal)
+            parts.append(_UNKNOWN)
     records = np.frombuffer(bytearray(b"".join(parts)), dtype=np.uint8)
     places = records.view(_PLACE)
     for index, (instruction, target) in enumerate(
             zip(program.instructions, program.targets, strict=True)):
-        if index in unreachable:
-            places["target"][index] = len(program)
-            continue
         if target is not None:
             places["target"][index] = target
-        if instruction.op in _READS_PROGRAM_COUNTER:
+        if instruction.op in _READS_PROGRAM_COUNTER and index not in refused:
             assert code_address is not None
             following = code_address + program.offsets[index + 1]
             places["literal_lo0"][index] = following & 0xFFFFFFFF
             places["literal_hi0"][index] = following >> 32
-    return records
+    return Lowered(records, refused)
 
 
 def unsupported(program: Program, index: int, what: str) -> UnsupportedError:

@@ -40,6 +40,7 @@ class Kernel:
     groups: int = 1
     lds: int = 512
     guard: int = 256
+    resident: int = 1
 
     def check(self, body: Sequence[str]) -> SanitizerResult:
         """Run ``body`` and the end of the program."""
@@ -69,7 +70,7 @@ class Kernel:
                 lowered, memory, np.arange(self.groups, dtype=np.uint32), grid=dispatch.grid,
                 workgroup=dispatch.workgroup, user_sgprs=sgprs, group_id_sgprs=(6, -1, -1),
                 work_item_dimensions=1, lds_bytes=self.lds, poison=1, instruction_budget=100_000,
-                sanitizer=sanitizer)
+                sanitizer=sanitizer, resident=self.resident)
         except core.FaultError as error:
             fault = DeviceFault(str(error.args[1]), kind=error.args[0])
         return result_of(program, dispatch, sanitizer, pairs, fault, (), 0)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import asmevo_core as core
 import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
@@ -314,3 +315,19 @@ s_endpgm"""
         build(tmp_path, body, user_sgpr_dispatch_ptr=1, user_sgpr_private_segment_size=1,
               user_sgpr_count=5, private_segment_fixed_size=48), "k")
     assert stored(kernel, dispatch(1)) == [48 << 16 | 48]
+
+
+def test_scratch_bounds_the_workgroups_that_a_caller_wants_resident(
+        tmp_path: Path, timing: TimingModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    launched: list[int] = []
+    launch = core.launch
+
+    def spy(*arguments: Any, **named: Any) -> int:
+        launched.append(named["resident"])
+        return launch(*arguments, **named)
+
+    monkeypatch.setattr(core, "launch", spy)
+    kernel = emulator(timing).load(build(tmp_path, private_segment_fixed_size=128 << 10), "k")
+    for resident in (100, 1_000_000):
+        kernel.run(dispatch(1), LaunchState(resident=resident))
+    assert launched == [100, 128]  # 8 MiB a wave, 1 GiB of all

@@ -34,13 +34,17 @@ RECORD = st.fixed_dictionaries({
     "row_mask": st.just(15), "bank_mask": st.just(15)})
 
 
-def program(rows: list[dict[str, int]]) -> core.Program:
+NOTHING = {"op": [name for name, *_ in core.OPERATIONS].index("s_endpgm"), "src0": core.ABSENT,
+           "src1": core.ABSENT, "src2": core.ABSENT, "dst": core.ABSENT, "sdst": core.ABSENT}
+
+
+def program(rows: list[dict[str, int]], own: tuple[int, int] | None = None) -> core.Program:
     records = np.zeros(len(rows), DTYPE)
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
             record[name] = value
     return core.Program(records.view(np.uint8), vgprs=24, agprs=18, mode=0xC0,
-                        addresses=[BASE + 8 * k for k in range(len(rows))])
+                        addresses=[BASE + 8 * k for k in range(len(rows))], own=own)
 
 
 def run(compiled: core.Program) -> None:
@@ -70,9 +74,31 @@ def test_arbitrary_records(rows: list[dict[str, int]]) -> None:
         run(compiled)
 
 
-def accepted(row: dict[str, int]) -> bool:
+@given(st.lists(RECORD, min_size=1, max_size=10), st.integers(0, 10), st.integers(0, 10))
+@settings(max_examples=300, deadline=None)
+def test_arbitrary_records_outside_the_kernel(rows: list[dict[str, int]], first: int,
+                                              end: int) -> None:
+    """What is refused there is what would be refused alone, and a fault where it is run."""
+    unusable = {k for k, row in enumerate(rows) if not accepted(row, row["target"], len(rows))}
+    if any(first <= k < end for k in unusable):
+        with pytest.raises(core.InvalidRecordError) as invalid:
+            program(rows, (first, end))
+        assert invalid.value.args[0] == min(k for k in unusable if first <= k < end)
+        return
+    compiled = program(rows, (first, end))
+    assert {k for k, _ in compiled.refused} == unusable
+    with contextlib.suppress(core.FaultError):
+        run(compiled)
+    if 0 in unusable:
+        with pytest.raises(core.FaultError, match="that this kernel cannot run") as fault:
+            run(compiled)
+        assert fault.value.args[:1] + fault.value.args[2:4] == ("illegal", 0, 0)
+
+
+def accepted(row: dict[str, int], target: int = 0, size: int = 1) -> bool:
+    """Whether a record can be run, as the first of ``size``."""
     try:
-        program([{**row, "target": 0}])
+        program([{**row, "target": target}, *[NOTHING] * (size - 1)])
     except ValueError:
         return False
     return True

@@ -6,6 +6,7 @@ The run with AddressSanitizer (`.ci/sanitize`) is what makes this a test of memo
 from __future__ import annotations
 
 import random
+import re
 
 import asmevo_core as core
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from asmevo.device.emulator.checked import check_records
 from asmevo.device.emulator.lower import lower
+from asmevo.device.emulator.sanitizer import Kind
 from tests.device.emulator.sanitizer_bench import Kernel, assemble
 from tests.device.emulator.test_kernels import load
 
@@ -94,9 +96,30 @@ def test_lds_of_no_bytes() -> None:
     assert {r.kind for r in found.reports} == {"lds-out-of-bounds"}
 
 
-def test_lds_addresses_wrap() -> None:
-    Kernel().clean(["v_add_u32_e32 v2, -4, v1", "ds_write_b32 v2, v0 offset:4",
-                    "s_waitcnt lgkmcnt(0)", "ds_read_b32 v3, v2 offset:4", "s_waitcnt lgkmcnt(0)"])
+@pytest.mark.parametrize(("write", "read", "shift"), [
+    ("ds_write_b32 v2, v0 offset:16", "ds_read_b32 v3, v2 offset:16", 2),
+    ("ds_write_b8 v2, v0 offset:16", "ds_read_u8 v3, v2 offset:16", 0),
+    ("ds_write_b16 v2, v0 offset:16", "ds_read_i16 v3, v2 offset:16", 1),
+    ("ds_write_b64 v2, v[0:1] offset:16", "ds_read_b64 v[4:5], v2 offset:16", 3),
+    ("ds_write2_b32 v2, v0, v1 offset0:4 offset1:5",
+     "ds_read2_b32 v[4:5], v2 offset0:4 offset1:5", 3),
+    ("ds_write2st64_b32 v2, v0, v0 offset0:1 offset1:1",
+     "ds_read2st64_b32 v[4:5], v2 offset0:1 offset1:1", 2),
+    ("ds_write_b32 v2, v0 offset:16", "ds_add_u32 v2, v0 offset:16", 2),
+    ("ds_write_b32 v2, v0 offset:16", "ds_add_rtn_u32 v3, v2, v0 offset:16", 2),
+    ("ds_write_b64 v2, v[0:1] offset:16", "ds_add_u64 v2, v[0:1] offset:16", 3),
+    ("ds_write_b32 v2, v0 offset:16", "ds_max_f32 v2, v1 offset:16", 2),
+])
+def test_lds_addresses_wrap(write: str, read: str, shift: int) -> None:
+    """The register's part may be negative."""
+    below = 256 if "st64" in write else 16
+    setup = [f"v_lshlrev_b32_e32 v2, {shift}, v0", f"v_subrev_u32_e32 v2, {below:#x}, v2"]
+    wait = "s_waitcnt lgkmcnt(0)"
+    Kernel().clean([*setup, write, wait, read, wait])
+    # Without the offset the first lanes are far outside.
+    far = re.sub(r" offset\w*:\d+", "", write)
+    report = Kernel().only([*setup, far, wait], Kind.LDS_OUT_OF_BOUNDS)
+    assert report.address == 2**32 - below
 
 
 @pytest.mark.parametrize("flow", ["read_lane", "read_first_lane"])

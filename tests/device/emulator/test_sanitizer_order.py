@@ -230,11 +230,28 @@ def test_workgroups_that_write_one_dword() -> None:
         ("global_load_dword", "global_store_dword"), ("global_store_dword", "global_load_dword")}
 
 
+def test_a_workgroup_that_waits_for_a_later_one() -> None:
+    """It needs both to run at the same time, which no launch promises."""
+    body = ["v_mov_b32_e32 v20, 0", "s_cmp_lg_u32 s6, 0", "s_cbranch_scc1 set",
+            "v_mov_b32_e32 v21, 3", "spin:", "global_load_dword v5, v20, s[4:5] sc1",
+            "s_waitcnt vmcnt(0)", "v_cmp_ne_u32_e32 vcc, v5, v21", "s_cbranch_vccnz spin",
+            "s_branch out", "set:", "v_mov_b32_e32 v5, 3",
+            "global_store_dword v20, v5, s[4:5] sc1", "out:"]
+    found = Kernel(groups=2, resident=2).check(body)
+    assert found.fault is None
+    pairs = {(r.kind, r.workgroup, r.text.split()[0]) for r in found.reports}
+    assert pairs == {(Kind.CROSS_WORKGROUP, 1, "global_store_dword"),
+                     (Kind.CROSS_WORKGROUP, 0, "global_load_dword")}
+
+
 def test_atomics_of_several_workgroups() -> None:
     kernel = Kernel(groups=2)
     kernel.clean(["global_atomic_add v1, v0, s[4:5]"])
     report = kernel.only(["global_atomic_add_f32 v1, v0, s[4:5]"], Kind.ATOMIC_ORDER)
     assert report.kind.is_information
     assert kernel.check(["global_atomic_add_f32 v1, v0, s[4:5]"]).errors == ()
+    for op in ("max", "min"):  # neither rounds
+        kernel.clean(["v_lshlrev_b32_e32 v20, 3, v0", "v_cvt_f64_u32_e32 v[22:23], v0",
+                      f"global_atomic_{op}_f64 v20, v[22:23], s[4:5]"])
     mixed = ["global_atomic_add v1, v0, s[4:5]", DONE, "global_load_dword v5, v1, s[4:5]"]
     assert kernel.reports(mixed, Kind.CROSS_WORKGROUP)

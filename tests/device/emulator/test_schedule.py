@@ -129,6 +129,19 @@ def test_a_workgroup_waits_for_a_later_one() -> None:
         "budget", "the launch exceeded its budget of 10000000 wave-instructions")
 
 
+@pytest.mark.parametrize("budget", [20_000, 500_000, 7_000_000])
+def test_that_one_waits_is_found_out_with_any_budget(budget: int) -> None:
+    """The first waits for the last, in both orders. Budgets above the patience are tested above."""
+    body = ["v_mov_b32_e32 v2, 0x1000", "s_cmp_eq_u32 s8, 0", "s_cbranch_scc1 spin",
+            "s_cmp_eq_u32 s8, 3", "s_cbranch_scc0 out", "v_mov_b32_e32 v4, 1",
+            "global_store_dword v2, v4, s[0:1]", "s_branch out", *SPIN,
+            "v_mov_b32_e32 v4, 7", "global_store_dword v1, v4, s[0:1]", "out:"]
+    grid = Grid(body, 4, np.zeros(2048, np.uint32))
+    for threads in THREADS:
+        for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+            assert grid.run(threads, order, budget=budget)[0] == 7
+
+
 def test_tickets_are_the_same_on_any_number_of_threads() -> None:
     body = ["v_mov_b32_e32 v2, 0x4000", "v_mov_b32_e32 v3, 1", "s_mov_b64 exec, 1",
             "global_atomic_add v4, v2, v3, s[0:1] sc0", "s_waitcnt vmcnt(0)",

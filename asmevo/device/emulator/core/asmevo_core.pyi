@@ -35,13 +35,16 @@ class Program:
 
     ``fused_matrix_sums`` sums matrix products as CDNA3 does. ``narrow`` keeps to the vectors that
     every host of the build has; results do not depend on it. ``addresses`` are those of the
-    records, ascending, for indirect jumps. Raises `InvalidRecordError`, or ValueError for a
-    truncated array and other bits of MODE.
+    records, ascending, for indirect jumps. Records outside ``own``, first and end, need not be
+    valid: arriving there is a fault, and ``refused`` has their indices and what is wrong. Raises
+    `InvalidRecordError`, or ValueError for a truncated array and other bits of MODE.
     """
 
     def __init__(self, records: npt.NDArray[np.uint8], *, vgprs: int, agprs: int,
                  mode: int, fused_matrix_sums: bool = False, narrow: bool = False,
-                 addresses: Sequence[int] = ()) -> None: ...
+                 addresses: Sequence[int] = (), own: tuple[int, int] | None = None) -> None: ...
+    @property
+    def refused(self) -> list[tuple[int, str]]: ...
     def __len__(self) -> int: ...
 
 class Memory:

@@ -18,6 +18,9 @@ namespace {
 // production kernels takes a few hundred thousand.
 constexpr u64 kPatience = 8'000'000;
 
+// With a budget below that, the part of it.
+constexpr u64 kWaitingPart = 8;
+
 struct Stopped {};
 
 // Applies the deferred atomics of finished workgroups in launch order.
@@ -129,12 +132,23 @@ class IndependentRun {
       if (tracker) tracker->begin(static_cast<u32>(at) + 1);
       group.begin(order_[at], memory, false, allowance);
       while (!group.ended()) {
-        group.take_turns(allowance);
+        try {
+          group.take_turns(allowance);
+        } catch (const Fault& fault) {
+          if (tracker && fault.kind == FaultKind::kBudget && may_wait(group)) throw Conflict{};
+          throw;
+        }
         if (several && stop_.load(std::memory_order_relaxed)) throw Stopped{};
         if (tracker && group.executed() > kPatience) throw Conflict{};
       }
       if (several) commits_.finish(at, std::move(tracker->updates));
     }
+  }
+
+  // Of a launch that ran out of instructions: whether this workgroup took so many of them that it
+  // rather waits for another one. Where patience is the smaller it has decided already.
+  bool may_wait(const ResidentWorkgroup& group) const {
+    return group.executed() >= launch_.instruction_budget / kWaitingPart;
   }
 
   const Program& program_;

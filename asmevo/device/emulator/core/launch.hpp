@@ -2,9 +2,10 @@
 //
 // The definition of a launch's result. First every workgroup runs as if it were alone, one after
 // another in launch order, atomics without return included. When two of them turn out to depend on
-// one another (`Conflict`), or one runs for suspiciously long and may be waiting for another, memory
-// is put back and the launch runs again with as many workgroups resident as the device holds, which
-// take turns as the waves of a workgroup do: what hardware does, and what kernels need that zero
+// one another (`Conflict`), or one runs for suspiciously long, or takes much of a small budget when
+// that ends, and may be waiting for another, memory is put back and the launch runs again with as
+// many workgroups resident as the device holds, which take turns as the waves of a workgroup do:
+// what hardware does, and what kernels need that zero
 // a part of their output each before all of them add to it, or that wait for one another. Whether
 // there is a conflict does not depend on a schedule, so neither does the result on the number of
 // host threads: independent workgroups run on all of them, dependent ones on one.

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -264,14 +265,17 @@ NB_MODULE(asmevo_core, m) {
   nb::class_<Program>(m, "Program")
       .def("__init__",
            [](Program* self, const ConstBytes& records, u32 vgprs, u32 agprs, u32 mode, bool fused,
-              bool narrow, std::vector<u64> addresses) {
+              bool narrow, std::vector<u64> addresses,
+              std::optional<std::pair<std::size_t, std::size_t>> own) {
              if ((mode & ~kModeFloat) != 0) throw std::invalid_argument("unknown bits of MODE");
              new (self) Program(copy_records(records), vgprs, agprs, FpMode::from(mode),
-                                Choices{narrow, fused}, std::move(addresses));
+                                Choices{narrow, fused}, std::move(addresses),
+                                own ? RecordRange{own->first, own->second} : RecordRange{});
            },
            nb::arg("records"), nb::kw_only(), nb::arg("vgprs"), nb::arg("agprs"), nb::arg("mode"),
            nb::arg("fused_matrix_sums") = false, nb::arg("narrow") = false,
-           nb::arg("addresses") = std::vector<u64>{})
+           nb::arg("addresses") = std::vector<u64>{}, nb::arg("own") = nb::none())
+      .def_prop_ro("refused", &Program::refused)
       .def("__len__", &Program::size);
 
   nb::class_<BoundMemory>(m, "Memory")

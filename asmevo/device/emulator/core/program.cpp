@@ -18,6 +18,20 @@ void ran_off_the_end(Wave&, const Step&) {
   throw Fault(FaultKind::kIllegal, "execution ran past the last instruction");
 }
 
+void cannot_run(Wave&, const Step&) {
+  throw Fault(FaultKind::kIllegal, "an instruction that this kernel cannot run");
+}
+
+// What control flow sees of a record that cannot run: nothing comes after it.
+Record dead_end(std::size_t count) {
+  const auto table = operations();
+  const auto at = std::ranges::find(table, std::string_view("s_branch"), &Operation::name);
+  Record r{};
+  r.op = static_cast<u16>(at - table.begin());
+  r.target = static_cast<i32>(count);
+  return r;
+}
+
 void require(bool condition, const char* what) {
   if (!condition) refuse(what);
 }
@@ -157,7 +171,7 @@ std::size_t CodeMap::find(u64 address) const {
 
 Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp,
                  Choices choices,
-                 std::vector<u64> addresses)
+                 std::vector<u64> addresses, RecordRange own)
     : code_{std::move(addresses)},
       count_(records.size()),
       vgprs_(vgprs),
@@ -173,15 +187,13 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
   steps_.reserve(records.size() + 1);
   for (std::size_t i = 0; i < records.size(); ++i) {
     try {
-      steps_.push_back(resolve(records[i]));
+      append(records[i]);
     } catch (const std::invalid_argument& error) {
-      throw InvalidRecord(i, error.what());
+      if (i >= own.first && i < own.end) throw InvalidRecord(i, error.what());
+      refused_.emplace_back(i, error.what());
+      append(dead_end(count_));
+      steps_.back().handler = cannot_run;
     }
-  }
-  const auto table = asmevo::operations();
-  for (const Record& r : records) {
-    operations_.push_back(&table[r.op]);
-    indexes_gprs_ |= (table[r.op].traits & kIndexesGprs) != 0;
   }
   for (std::size_t i = 0; i < steps_.size() && !indexes_gprs_; ++i) {
     steps_[i].early = returns_unseen(steps_, operations_, i);
@@ -190,6 +202,12 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
   Step end{};
   end.handler = ran_off_the_end;
   steps_.push_back(end);
+}
+
+void Program::append(const Record& r) {
+  steps_.push_back(resolve(r));
+  operations_.push_back(&asmevo::operations()[r.op]);
+  indexes_gprs_ |= (operations_.back()->traits & kIndexesGprs) != 0;
 }
 
 // Readable and writable scalar registers: SGPRs, the special pairs 102 to 107, M0, EXEC.

@@ -5,6 +5,8 @@
 #include <deque>
 #include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "operation.hpp"
@@ -23,13 +25,20 @@ struct Choices {
   bool fused = false;   // matrix sums as CDNA3 takes them (matrix_fused.hpp)
 };
 
+// Records [first, end) of a program.
+struct RecordRange {
+  std::size_t first = 0;
+  std::size_t end = ~std::size_t{0};
+};
+
 class Program {
  public:
   // `vgprs` and `agprs` are the registers the descriptor allocates to a wave, at most 256 each.
   // `addresses` of the records, ascending, are where indirect jumps find them; none for a program
-  // that has no such jumps.
+  // that has no such jumps. A record outside `own`, in functions that the kernel may never call, need
+  // not be valid: arriving there is a fault.
   Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode fp, Choices choices = {},
-          std::vector<u64> addresses = {});
+          std::vector<u64> addresses = {}, RecordRange own = {});
 
   // Steps point into their program.
   Program(const Program&) = delete;
@@ -48,9 +57,12 @@ class Program {
   bool indexes_gprs() const { return indexes_gprs_; }
   const std::vector<bool>& rows_read() const { return rows_read_; }
   FpMode fp() const { return fp_; }
+  // The records outside the kernel's own that cannot run, and why.
+  const std::vector<std::pair<std::size_t, std::string>>& refused() const { return refused_; }
 
  private:
   Step resolve(const Record& r);
+  void append(const Record& r);
   Handler handler(const Operation& op) const;
   Operand source(u16 reg, u64 value, u8 words);
   u16 scalar(u16 reg, u8 words) const;
@@ -62,6 +74,7 @@ class Program {
   std::vector<const Operation*> operations_;
   bool indexes_gprs_ = false;
   std::vector<bool> rows_read_;
+  std::vector<std::pair<std::size_t, std::string>> refused_;
   CodeMap code_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;
