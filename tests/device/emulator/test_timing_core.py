@@ -27,7 +27,9 @@ BYTE = st.integers(0, 255)
 INSTRUCTIONS = st.lists(st.builds(
     asmevo_core.InstructionTiming, st.sampled_from(CLASSES), busy=st.integers(4, 65535),
     vmcnt=st.integers(0, 1), lgkmcnt=st.integers(0, 2), wait_vmcnt=BYTE, wait_lgkmcnt=BYTE,
-    fetch_debt=st.integers(0, 3), store=st.booleans()), min_size=1, max_size=12)
+    fetch_debt=st.integers(0, 3),
+    access=st.sampled_from(list(asmevo_core.AccessKind)), matrix=st.sampled_from([0, 16, 65535]),
+    beside_matrix=st.booleans(), priority=st.sampled_from([0, 1, 3, 255])), min_size=1, max_size=12)
 ACCESS = st.tuples(st.lists(st.integers(0, 1 << 57), max_size=4), st.integers(0, 65535),
                    st.integers(0, (1 << 32) - 1))
 

@@ -149,12 +149,23 @@ class IssueClass(Enum):
     BARRIER = ...
     END = ...
 
+class AccessKind(Enum):
+    """What a memory instruction does in the caches."""
+
+    LOAD = ...
+    STORE = ...
+    ATOMIC = ...
+    LOAD_TO_LDS = ...
+    WRITE_BACK = ...
+    INVALIDATE = ...
+
 class InstructionTiming:
     """What the cycle model knows of one instruction."""
 
     def __init__(self, unit: IssueClass, *, busy: int = ..., vmcnt: int = ..., lgkmcnt: int = ...,
                  wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
-                 store: int = ...) -> None: ...
+                 access: AccessKind = ..., matrix: int = ..., beside_matrix: bool = ...,
+                 priority: int = ...) -> None: ...
 
 class TimingParameters:
     """Parameters of the simulated compute unit, in clk, bytes and lines."""
@@ -162,6 +173,10 @@ class TimingParameters:
     branch_taken: int
     branch_not_taken: int
     barrier_release: int
+    after_matrix: int
+    atomic_factor: int
+    atomic_latency: int
+    vmem_to_lds: int
     vmem_minimum: int
     vmem_bytes_per_clk: int
     vl1d_bytes_per_clk: int

@@ -96,24 +96,39 @@ void bind_timing(nb::module_& m) {
       .value("BARRIER", IssueClass::Barrier)
       .value("END", IssueClass::End);
 
+  nb::enum_<AccessKind>(m, "AccessKind")
+      .value("LOAD", AccessKind::Load)
+      .value("STORE", AccessKind::Store)
+      .value("ATOMIC", AccessKind::Atomic)
+      .value("LOAD_TO_LDS", AccessKind::LoadToLds)
+      .value("WRITE_BACK", AccessKind::WriteBack)
+      .value("INVALIDATE", AccessKind::Invalidate);
+
   nb::class_<InstructionTiming>(m, "InstructionTiming")
       .def(
           "__init__",
           [](InstructionTiming* self, IssueClass unit, std::uint16_t busy, std::uint8_t vmcnt,
              std::uint8_t lgkmcnt, std::uint8_t wait_vmcnt, std::uint8_t wait_lgkmcnt,
-             std::uint8_t fetch_debt, bool store) {
-            new (self) InstructionTiming{unit,         busy,       vmcnt, lgkmcnt, wait_vmcnt,
-                                         wait_lgkmcnt, fetch_debt, store};
+             std::uint8_t fetch_debt, AccessKind access, std::uint16_t matrix, bool beside_matrix,
+             std::uint8_t priority) {
+            new (self) InstructionTiming{unit,         busy,       vmcnt,  lgkmcnt,
+                                         wait_vmcnt,   wait_lgkmcnt, fetch_debt, access,
+                                         matrix,       beside_matrix, priority};
           },
           "unit"_a, nb::kw_only(), "busy"_a = kTurn, "vmcnt"_a = 0, "lgkmcnt"_a = 0,
           "wait_vmcnt"_a = kNoWait, "wait_lgkmcnt"_a = kNoWait, "fetch_debt"_a = 0,
-          "store"_a = false);
+          "access"_a = AccessKind::Load, "matrix"_a = 0, "beside_matrix"_a = true,
+          "priority"_a = kNoPriority);
 
   nb::class_<Parameters>(m, "TimingParameters")
       .def(nb::init<>())
       .def_rw("branch_taken", &Parameters::branch_taken)
       .def_rw("branch_not_taken", &Parameters::branch_not_taken)
       .def_rw("barrier_release", &Parameters::barrier_release)
+      .def_rw("after_matrix", &Parameters::after_matrix)
+      .def_rw("atomic_factor", &Parameters::atomic_factor)
+      .def_rw("atomic_latency", &Parameters::atomic_latency)
+      .def_rw("vmem_to_lds", &Parameters::vmem_to_lds)
       .def_rw("vmem_minimum", &Parameters::vmem_minimum)
       .def_rw("vmem_bytes_per_clk", &Parameters::vmem_bytes_per_clk)
       .def_rw("vl1d_bytes_per_clk", &Parameters::vl1d_bytes_per_clk)
