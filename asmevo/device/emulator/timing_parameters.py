@@ -105,8 +105,8 @@ _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParam
                  MemoryParameters, LdsParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch", "sl1d_miss_latency",
-                          "store_overhead"})
+_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch",
+                          "sl1d_miss_latency", "store_overhead"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
 _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",

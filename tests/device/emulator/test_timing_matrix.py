@@ -16,6 +16,7 @@ from tests.device.emulator.test_timing import (
     TURN,
     VALU,
     P,
+    Row,
     Wave,
     cycles,
     fresh,
@@ -34,7 +35,7 @@ def clk_per_round(*waves: Sequence[str]) -> float:
     """clk of one round of the waves' loops on one SIMD; loops start over without cost."""
     def run(rounds: int) -> int:
         program = straight([text for wave in waves for text in wave] + [END])
-        rows = []
+        rows: list[Row] = []
         first = 0
         for wave in waves:
             body = [(first + i, -1) for i in range(len(wave))]
