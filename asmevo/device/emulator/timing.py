@@ -55,8 +55,7 @@ _CLASSES = {
     Unit.BARRIER: asmevo_core.IssueClass.BARRIER,
     Unit.END: asmevo_core.IssueClass.END,
 }
-# VSKIP skips vector instructions at a rate that is not public.
-_UNTIMED_OPERATIONS = frozenset({"s_setvskip", "ds_nop"})
+_UNTIMED_OPERATIONS = frozenset({"ds_nop"})
 # Global wave sync belongs to several workgroups at once.
 _UNTIMED_PREFIXES = ("s_scratch_", "ds_gws_")
 

@@ -183,6 +183,14 @@ def test_a_wave_of_higher_priority_goes_first() -> None:
     assert int(result.stalls.sum()) == pytest.approx(40 * 4, abs=8)
 
 
+def test_what_vskip_skips_costs_a_turn_and_no_unit() -> None:
+    program = straight([MFMA_32, LOAD, TRANS, END])
+    trace = asmevo_core.trace_from_waves(1, [(0, [(0, -2), (1, -2), (2, -2), (3, -1)], [])])
+    result = MODEL.run(program, trace, vgprs=32, agprs=16, sgprs=32, lds_bytes=0,
+                       workgroup_waves=1, workgroups=1)
+    assert result.cycles == 4 * TURN
+
+
 def test_sleep_costs_64_clk_a_unit() -> None:
     assert cycles(Wave().run("s_sleep 3", END)) == 3 * 64 + TURN
 

@@ -11,6 +11,8 @@ namespace asmevo::timing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ull;
+// The instruction buffer drops what VSKIP skips: a turn, and no unit.
+constexpr InstructionTiming kSkippedTiming{.unit = IssueClass::Wait};
 
 struct Wave {
   const WaveTrace* trace = nullptr;
@@ -94,6 +96,10 @@ class ComputeUnit {
   }
 
  private:
+  const InstructionTiming& timing_of(const TraceEntry& entry) const {
+    return entry.access == kSkipped ? kSkippedTiming : program_[entry.instruction];
+  }
+
   // First turn of a SIMD at or after `clk`.
   static std::uint64_t align(std::uint64_t clk, std::uint32_t simd) {
     return clk + ((simd - clk) & (kTurn - 1));
@@ -187,7 +193,7 @@ class ComputeUnit {
     Simd& simd = simds_[s];
     Wave& wave = simd.waves[slot];
     const std::uint32_t index = wave.trace->entries[wave.position].instruction;
-    const InstructionTiming& in = program_[index];
+    const InstructionTiming& in = timing_of(wave.trace->entries[wave.position]);
     wave.next = next;
     std::uint64_t ready = next;
     StallCause cause = StallCause::Fetch;
@@ -224,7 +230,7 @@ class ComputeUnit {
     Simd& simd = simds_[s];
     Wave& wave = simd.waves[slot];
     const TraceEntry& entry = wave.trace->entries[wave.position];
-    const InstructionTiming& in = program_[entry.instruction];
+    const InstructionTiming& in = timing_of(entry);
     ++result_.issued[entry.instruction];
     if (clk > simd.ready[slot]) {
       stall(entry.instruction, StallCause::UnitBusy, clk - simd.ready[slot]);

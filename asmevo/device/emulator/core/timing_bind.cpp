@@ -47,7 +47,7 @@ std::tuple<std::uint64_t, Array, Array> run(const std::vector<InstructionTiming>
 
 // (lines, LDS data cycles, bytes) of one memory instruction.
 using AccessRow = std::tuple<std::vector<std::uint64_t>, std::uint16_t, std::uint32_t>;
-// (workgroup, [(instruction, access or -1)], accesses) of one wave.
+// (workgroup, [(instruction, access, -1 without or -2 skipped)], accesses) of one wave.
 using WaveRow = std::tuple<std::uint32_t, std::vector<std::pair<std::uint32_t, std::int64_t>>,
                            std::vector<AccessRow>>;
 
@@ -59,11 +59,13 @@ Trace trace_from_waves(std::uint32_t waves_per_workgroup, const std::vector<Wave
     wave.workgroup = workgroup;
     wave.wave = waves_per_workgroup ? trace.waves.size() % waves_per_workgroup : 0;
     for (const auto& [instruction, access] : entries) {
-      if (access < -1 || access >= static_cast<std::int64_t>(accesses.size())) {
+      if (access < -2 || access >= static_cast<std::int64_t>(accesses.size())) {
         throw std::invalid_argument("an entry names a memory access out of range");
       }
       wave.entries.push_back(
-          {instruction, access < 0 ? kNoAccess : static_cast<std::uint32_t>(access)});
+          {instruction, access == -2   ? kSkipped
+                        : access == -1 ? kNoAccess
+                                       : static_cast<std::uint32_t>(access)});
     }
     for (const auto& [lines, lds_cycles, bytes] : accesses) {
       if (lines.size() > std::numeric_limits<std::uint16_t>::max()) {

@@ -57,7 +57,8 @@ inline void validate(const Trace& trace, std::size_t program_size) {
     require(!wave.entries.empty(), "a wave of the trace is empty");
     for (const TraceEntry& entry : wave.entries) {
       require(entry.instruction < program_size, "the trace names an instruction out of range");
-      require(entry.access == kNoAccess || entry.access < wave.accesses.size(),
+      require(entry.access == kNoAccess || entry.access == kSkipped ||
+                  entry.access < wave.accesses.size(),
               "the trace names a memory access out of range");
     }
     for (const Access& access : wave.accesses) {
