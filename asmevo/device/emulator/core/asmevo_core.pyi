@@ -77,7 +77,8 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
            resident: int = 1, threads: int = 1, seconds: float = 0.0,
            trace: Trace | None = None, private_bytes: int = 0, entry: int = 0,
-           prompt_returns: bool = False, sanitizer: Sanitizer | None = None) -> int:
+           prompt_returns: bool = False, sanitizer: Sanitizer | None = None,
+           everyone: npt.NDArray[np.uint32] | None = None, together: bool = False) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``

@@ -14,10 +14,6 @@ namespace asmevo {
 
 namespace {
 
-// Wave-instructions after which a workgroup may be waiting for another one. A workgroup of the
-// production kernels takes a few hundred thousand.
-constexpr u64 kPatience = 8'000'000;
-
 struct Stopped {};
 
 // Applies the deferred atomics of finished workgroups in launch order.
