@@ -3,9 +3,11 @@
 One compute unit is simulated at a time: its workgroups occupy wave slots as registers, LDS and
 slots allow, and its four SIMDs issue in order, one turn every 4 clk each.
 Times are device time from the launch of the first wave to the last completion, outstanding stores
-included; launch overhead, instruction cache misses, TLB misses, L2 capacity and dependent-issue
-latencies of the VALU are not modelled (no public figure exists for them, or it is a later
-refinement). What the model has no timing for is refused by name. Every number is `modelled`.
+included; launch overhead, instruction cache misses, TLB misses, L2 capacity, lines that another
+compute unit brought into L2, and dependent-issue latencies of the VALU are not modelled (no public
+figure exists for them, or it is a later refinement). Results of matrix operations are not waited
+for: where gfx942 needs wait states the program has them, and their issue is timed. What the model
+has no timing for is refused by name. Every number is `modelled`.
 """
 
 from __future__ import annotations

@@ -87,8 +87,9 @@ def test_the_core_ends_on_any_table_and_trace(
     assert stalls.shape == (len(STALL_CAUSES), len(program))
 
 
-@pytest.mark.parametrize("wrong", [{"busy": 3}, {"vmcnt": 2}, {"lgkmcnt": 3}, {"fetch_debt": 4}])
-def test_a_table_outside_the_machine_is_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.parametrize("wrong", [{"busy": 3}, {"vmcnt": 2}, {"lgkmcnt": 3}, {"fetch_debt": 4},
+                                   {"matrix": 3}, {"priority": 4}])
+def test_a_table_outside_the_machine_is_refused(wrong: dict[str, Any]) -> None:
     program = [asmevo_core.InstructionTiming(CLASSES[0], **wrong)]
     trace = asmevo_core.trace_from_waves(1, [(0, [(0, -1)], [])])
     with pytest.raises(ValueError, match=r"instruction|debt"):
