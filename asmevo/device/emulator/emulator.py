@@ -262,7 +262,7 @@ class EmulatedKernel:
     @cached_property
     def _learns_of_others(self) -> bool:
         """Whether atomics return what other workgroups left in memory."""
-        return any(i.is_atomic and i.unit in (Unit.VMEM, Unit.FLAT) and i.writes
+        return any(i.is_atomic and i.unit is not Unit.LDS and i.writes
                    for i in self.program.instructions)
 
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,

@@ -284,9 +284,8 @@ def _refuse_untimed(instruction: Instruction) -> None:
         (unit in _CLASSES or instruction.op in (_SLEEP, _PRIORITY))
         and instruction.op not in _UNTIMED_OPERATIONS
         and not instruction.op.startswith(_UNTIMED_PREFIXES)
-        and (unit not in (Unit.SMEM, Unit.VMEM, Unit.FLAT) or instruction.is_load
-             or instruction.op in _CACHE_OPERATIONS
-             or (unit is not Unit.SMEM and (instruction.is_store or instruction.is_atomic)))
+        and (unit not in (Unit.SMEM, Unit.VMEM, Unit.FLAT) or instruction.accesses_memory
+             or instruction.op in _CACHE_OPERATIONS)
     )
     if not supported:
         raise UnsupportedError(f"the cycle model has no timing for '{instruction.text}'")

@@ -153,6 +153,16 @@ def test_an_atomic_is_done_in_l2() -> None:
     assert cold == pytest.approx(missed + P.memory.atomic_latency + 2 * TURN, abs=TURN)
 
 
+@pytest.mark.parametrize(("text", "latency"), [
+    ("s_atomic_inc s0, s[2:3], 0x0 glc", P.memory.atomic_latency),
+    ("s_store_dword s0, s[2:3], 0x0", P.memory.store_latency)])
+def test_scalar_stores_and_atomics_reach_l2(text: str, latency: int) -> None:
+    line = fresh()
+    touched = Wave().touch(STORE, line, 4).run("s_waitcnt vmcnt(0)")
+    scalar = Wave([*touched.steps]).touch(text, line, 4).run("s_waitcnt lgkmcnt(0)", END)
+    assert cycles(scalar) - cycles(touched.run(END)) == pytest.approx(latency + TURN, abs=TURN)
+
+
 def test_a_flat_access_raises_both_counters() -> None:
     flat = Wave().touch("flat_load_dword v0, v[2:3]", fresh(), 256)
     for wait in ("s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"):

@@ -45,10 +45,15 @@ def test_only_the_chosen_workgroups_run_and_are_traced() -> None:
     assert trace.entry_count == executed == 2 * 5
 
 
-def test_a_workgroup_learns_of_the_others_only_together_with_them() -> None:
+SCALAR_TICKET = [f"s_mov_b32 s10, {GROUPS - 1}", "s_atomic_inc s10, s[0:1], 0x0 glc",
+                 "s_waitcnt lgkmcnt(0)", *TICKET[6:]]
+
+
+@pytest.mark.parametrize("body", [TICKET, SCALAR_TICKET])
+def test_a_workgroup_learns_of_the_others_only_together_with_them(body: list[str]) -> None:
     """A ticket drawn alone is never the last one."""
-    alone, _ = traced(TICKET, [GROUPS - 1])
-    together, executed = traced(TICKET, [GROUPS - 1], together=True)
+    alone, _ = traced(body, [GROUPS - 1])
+    together, executed = traced(body, [GROUPS - 1], together=True)
     assert together.wave_count == 1
     assert together.entry_count == alone.entry_count + 7
     assert executed > 5 * alone.entry_count

@@ -292,7 +292,9 @@ class ComputeUnit {
     if (in.access == AccessKind::Invalidate) memory_.invalidate_scalar();
     std::uint64_t done = clk + p_.sl1d_latency;
     for (std::uint32_t i = 0; i < access.line_count; ++i) {
-      done = std::max(done, memory_.load_scalar(wave.trace->lines[access.first_line + i], clk));
+      const std::uint64_t line = wave.trace->lines[access.first_line + i];
+      done = std::max(done, in.access == AccessKind::Load ? memory_.load_scalar(line, clk)
+                                                          : move_line(in.access, line, clk));
     }
     complete(done);
     if (in.lgkmcnt) wave.lgkm.push(clk, done, in.lgkmcnt, true);
