@@ -22,6 +22,7 @@ def launch(data: bytes) -> None:
     alone = drawn.run(1)
     assert drawn.run(2) == alone
     drawn.run(1, traced=True)
+    drawn.run(1, checked=True)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ _POISON_MASK = (1 << 64) - 1
 # VCC, FLAT_SCRATCH and XNACK_MASK are allocated behind a wave's own SGPRs (LLVM, getNumExtraSGPRs).
 _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
-# Scratch of all resident waves; a driver limits how many there are in the same way.
+# Scratch of all waves at a time; a driver limits how many there are in the same way.
 _SCRATCH_BYTES = 1 << 30
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 
@@ -64,8 +64,8 @@ class MatrixSums(StrEnum):
 
     # In order of rising k, each exact product with one rounding to nearest even: the fastest.
     SEQUENTIAL = "sequential"
-    # As measured on MI300X (arXiv 2511.10909): groups of products aligned and truncated. About a
-    # tenth of the speed.
+    # As measured on MI300X (arXiv 2511.10909): groups of products aligned and truncated. AITER's
+    # attention and fmoe kernels run a quarter to a fifth as fast with it.
     CDNA3 = "cdna3"
 
 
@@ -102,7 +102,7 @@ class Emulator:
         self.matrix_sums = MatrixSums(matrix_sums)
         self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
         self.watchdog_seconds = watchdog_seconds
-        self._last_mapped: tuple[Dispatch, tuple[bytes, ...]] | None = None
+        self._last_mapped: _Mapped | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -138,13 +138,12 @@ class Emulator:
     def deterministic(self) -> bool:
         return True
 
-    def mapped(self, dispatch: Dispatch) -> tuple[bytes, ...]:
+    def mapped(self, dispatch: Dispatch) -> _Mapped:
         """What is mapped of each region. A dispatch is mostly launched several times in a row."""
         last = self._last_mapped
-        if last is None or last[0] is not dispatch:
-            last = dispatch, tuple(region.mapped for region in dispatch.regions)
-            self._last_mapped = last
-        return last[1]
+        if last is None or last.dispatch is not dispatch:
+            last = self._last_mapped = _Mapped(dispatch)
+        return last
 
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
         """Lower a kernel. Raises `UnsupportedError` naming the first thing that cannot run."""
@@ -158,6 +157,35 @@ class Emulator:
         if lower.jumps_indirectly(program):
             program = disassemble.whole_program(code_object, kernel)
         return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
+
+
+class _Mapped:
+    """The regions of a dispatch before a launch, and buffers for those that a launch may write."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.before = tuple(region.mapped for region in dispatch.regions)
+        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on.
+        self.initial = tuple(np.frombuffer(mapped, np.uint8).copy() for mapped in self.before)
+        for array in self.initial:
+            array.flags.writeable = False
+        self._spare: list[tuple[Bytes, ...]] = []
+
+    def take_buffers(self) -> tuple[Bytes, ...]:
+        """A buffer a region; those of written regions are the caller's until it gives them back."""
+        written = [region.role.written for region in self.dispatch.regions]
+        try:
+            buffers = self._spare.pop()  # at once, so that two threads never have the same
+        except IndexError:
+            return tuple(array.copy() if writable else array
+                         for array, writable in zip(self.initial, written, strict=True))
+        for buffer, array, writable in zip(buffers, self.initial, written, strict=True):
+            if writable:
+                np.copyto(buffer, array)
+        return buffers
+
+    def give_back(self, buffers: tuple[Bytes, ...]) -> None:
+        self._spare.append(buffers)
 
 
 @dataclass(slots=True)
@@ -320,15 +348,14 @@ class EmulatedKernel:
         packet_address = launch.free_address([*taken, (address, len(kernarg))], PACKET_BYTES)
         packet = dispatch_packet(dispatch, state, private_bytes=self._layout.private_bytes,
                                  lds_bytes=lds_bytes, kernarg=address)
-        before = self._emulator.mapped(dispatch)
+        mapped = self._emulator.mapped(dispatch)
         # Nothing may write an input, not even to put back what it overwrote.
         written = [region.role.written for region in dispatch.regions]
-        buffers = [np.frombuffer(bytearray(mapped) if writable else mapped, dtype=np.uint8)
-                   for mapped, writable in zip(before, written, strict=True)]
+        buffers = mapped.take_buffers()
         regions = [(region.name, region.base, buffer, writable) for region, buffer, writable
                    in zip(dispatch.regions, buffers, written, strict=True)]
-        initial = [np.frombuffer(mapped, dtype=np.uint8) if writable else None
-                   for mapped, writable in zip(before, written, strict=True)]
+        initial = [array if writable else None
+                   for array, writable in zip(mapped.initial, written, strict=True)]
         try:
             memory = core.Memory(
                 [*regions, ("kernarg", address, kernarg, False),
@@ -356,8 +383,9 @@ class EmulatedKernel:
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
                 poison=state.poison & _POISON_MASK,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
-                threads=self._emulator.threads, seconds=self._emulator.watchdog_seconds,
-                trace=trace, private_bytes=self._layout.private_bytes, entry=self._entry,
+                threads=min(self._emulator.threads, self._with_scratch(dispatch)),
+                seconds=self._emulator.watchdog_seconds, trace=trace,
+                private_bytes=self._layout.private_bytes, entry=self._entry,
                 prompt_returns=dispatch.relies_on_time,
                 everyone=None if trace is None else launch.workgroup_order(dispatch, state),
                 together=trace is not None and self._learns_of_others,
@@ -366,8 +394,9 @@ class EmulatedKernel:
             raise self._fault(fault) from None
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
-        after = tuple(buffer.tobytes() if writable else mapped for buffer, mapped, writable
-                      in zip(buffers, before, written, strict=True))
+        after = tuple(buffer.tobytes() if writable else before for buffer, before, writable
+                      in zip(buffers, mapped.before, written, strict=True))
+        mapped.give_back(buffers)
         return _Execution(after, instructions)
 
     def _resident(self, dispatch: Dispatch, state: LaunchState, lds_bytes: int) -> int:
@@ -379,8 +408,13 @@ class EmulatedKernel:
             vgprs=self._layout.vgprs, agprs=self._layout.agprs,
             sgprs=self._kernel.descriptor.next_free_sgpr + _EXTRA_SGPRS, lds_bytes=lds_bytes,
             waves=waves)
-        scratch = waves * 64 * self._layout.private_bytes
-        return resident if scratch == 0 else max(1, min(resident, _SCRATCH_BYTES // scratch))
+        return min(resident, self._with_scratch(dispatch))
+
+    def _with_scratch(self, dispatch: Dispatch) -> int:
+        """How many workgroups may have their scratch at the same time."""
+        x, y, z = dispatch.workgroup
+        scratch = -(-x * y * z // 64) * 64 * self._layout.private_bytes
+        return max(1, _SCRATCH_BYTES // max(scratch, 1))
 
     def _fault(self, fault: core.FaultError) -> DeviceFault:
         kind, message, index, workgroup, lane, address = fault.args

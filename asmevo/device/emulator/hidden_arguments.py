@@ -18,6 +18,7 @@ _NULL = frozenset({
     "hidden_none", "hidden_printf_buffer", "hidden_hostcall_buffer", "hidden_default_queue",
     "hidden_completion_action", "hidden_multigrid_sync_arg", "hidden_heap_v1"})
 _POINTER_TO_LDS = "dynamic_shared_pointer"
+_MAX_BYTES = 1 << 20
 
 
 def with_hidden_arguments(kernel: Kernel, dispatch: Dispatch) -> bytes:
@@ -27,6 +28,9 @@ def with_hidden_arguments(kernel: Kernel, dispatch: Dispatch) -> bytes:
     arguments whose bytes are all zero are filled. Raises `UnsupportedError` for a kernarg of the
     wrong size and for a hidden argument that the emulator cannot give.
     """
+    if kernel.kernarg_segment_size > _MAX_BYTES:
+        raise UnsupportedError(f"'{kernel.symbol}' takes {kernel.kernarg_segment_size} bytes of "
+                               f"kernarg, the emulator gives at most {_MAX_BYTES}")
     declared = len(dispatch.kernarg)
     first = min((a.offset for a in kernel.arguments if a.value_kind.startswith(_PREFIX)),
                 default=kernel.kernarg_segment_size)
@@ -48,6 +52,10 @@ def with_hidden_arguments(kernel: Kernel, dispatch: Dispatch) -> bytes:
             value = _value(kernel, argument, dispatch)
         else:
             continue
+        if value >= 1 << 8 * argument.size:
+            raise UnsupportedError(
+                f"argument '{argument.value_kind}' of '{kernel.symbol}' has {argument.size} bytes, "
+                f"too few for {value}")
         segment[place] = value.to_bytes(argument.size, "little")
     return bytes(segment)
 

@@ -19,6 +19,8 @@ from asmevo.dispatch.dispatch import Dispatch
 LDS_LIMIT = 65536
 PRIVATE_LIMIT = 131072  # bytes a work-item: 8 MiB a wave (gfx9, COMPUTE_TMPRING_SIZE.WAVESIZE)
 LDS_GRANULE = 512  # bytes; LDS is allocated in units of 128 dwords
+_MAX_WORK_ITEMS = 1024  # of a workgroup
+_ADDRESSES = 1 << 64
 _KERNARG_FIRST = 0x0000_1000_0000_0000
 _KERNARG_ALIGN = 4096
 # Scalar loads of a kernarg tail are widened by compilers up to this many bytes.
@@ -116,12 +118,14 @@ def user_sgprs(layout: RegisterLayout, kernarg: npt.NDArray[np.uint8],
     for name in layout.user_sgprs:
         found += [values[name] >> 32 * k & 0xFFFFFFFF for k in range(_USER_SGPR_WORDS[name])]
     first, count = layout.preload
+    if 4 * (first + count) > len(kernarg):
+        raise UnsupportedError("the descriptor preloads more than its kernarg")
     found += (int(word) for word in kernarg[4 * first:4 * (first + count)].view(np.uint32))
     return found
 
 
 def check_dispatch(kernel: Kernel, dispatch: Dispatch) -> None:
-    """Raise `UnsupportedError` when a dispatch contradicts the kernel's metadata."""
+    """Raise `UnsupportedError` when a dispatch contradicts the kernel's metadata or the device."""
     if dispatch.kernel != kernel.symbol:
         raise UnsupportedError(f"dispatch '{dispatch.name}' launches '{dispatch.kernel}', not "
                                f"'{kernel.symbol}'")
@@ -134,10 +138,25 @@ def check_dispatch(kernel: Kernel, dispatch: Dispatch) -> None:
     if isinstance(limit, int) and x * y * z > limit:
         raise UnsupportedError(f"'{kernel.symbol}' allows {limit} work-items a workgroup, dispatch "
                                f"'{dispatch.name}' has {x * y * z}")
+    if min(x, y, z) < 1 or x * y * z > _MAX_WORK_ITEMS:
+        raise UnsupportedError(f"a workgroup has 1 to {_MAX_WORK_ITEMS} work-items, dispatch "
+                               f"'{dispatch.name}' has {dispatch.workgroup}")
+    # The dispatch packet counts the work-items of each dimension with 32 bits.
+    if any(g < 1 or g * w >= 1 << 32 for g, w in zip(dispatch.grid, (x, y, z), strict=True)):
+        raise UnsupportedError(f"a grid has 1 to 2^32 - 1 work-items in each dimension, dispatch "
+                               f"'{dispatch.name}' has {dispatch.grid} workgroups of {x, y, z}")
+    for region in dispatch.regions:
+        size = len(region.data) + 2 * region.guard
+        if region.guard < 0 or region.base < 0 or region.base + size > _ADDRESSES:
+            raise UnsupportedError(f"region '{region.name}' of dispatch '{dispatch.name}' leaves "
+                                   f"the 64-bit address space")
 
 
 def lds_bytes(descriptor: KernelDescriptor, dispatch: Dispatch) -> int:
     """LDS a workgroup gets, in whole granules. Raises `UnsupportedError` above 64 KiB."""
+    if dispatch.dynamic_lds < 0:
+        raise UnsupportedError(f"dispatch '{dispatch.name}' has {dispatch.dynamic_lds} bytes of "
+                               f"dynamic LDS")
     wanted = descriptor.group_segment_fixed_size + dispatch.dynamic_lds
     if wanted > LDS_LIMIT:
         raise UnsupportedError(f"dispatch '{dispatch.name}' needs {wanted} bytes of LDS, a "

@@ -127,6 +127,7 @@ def test_random_launches_end_and_do_the_same_on_several_threads() -> None:
         alone = drawn.run(1)
         assert drawn.run(3) == alone
         drawn.run(1, traced=True)
+        drawn.run(1, checked=True)
         faults += alone[0] == "fault"
         ends += alone[0] != "fault"
     assert faults > 50

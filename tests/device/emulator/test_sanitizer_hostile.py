@@ -64,3 +64,46 @@ def test_records_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="region"):
         core.Sanitizer(lowered, good, hazards=[], lds_bytes=0,
                        regions=[(0x1000, 16, 0x1008, 16, True, True, True)])
+
+
+def test_a_record_may_not_return_more_than_its_registers_hold() -> None:
+    """An atomic's old value goes to the registers of the record, whatever the record says."""
+    program = assemble(["v_mov_b32_e32 v1, v0", "ds_add_rtn_u32 v3, v1, v0", "s_endpgm"])
+    lowered = core.Program(lower(program), vgprs=4, agprs=0, mode=0xF0)
+    records = check_records(program)
+    atomic = records[core.CHECK_RECORD_SIZE:2 * core.CHECK_RECORD_SIZE]
+    assert (atomic[20], atomic[21]) == (4, 1)  # bytes of a part, parts
+    atomic[20] = 64
+    atomic[44:46] = 255  # no data
+    with pytest.raises(ValueError, match="loaded data"):
+        core.Sanitizer(lowered, records, hazards=[], regions=[], lds_bytes=512)
+
+
+@pytest.mark.parametrize("load", ["s_load_dword s8, s[0:1], 0x0", "flat_load_dword v2, v[4:5]"])
+def test_loads_that_no_one_waits_for_do_not_pile_up(load: str) -> None:
+    """A counter holds 63 at most; nor may the cost of one more grow with how many there were."""
+    body = ["v_mov_b32_e32 v4, s0", "v_mov_b32_e32 v5, s1", "s_movk_i32 s9, 1000", "top:", load,
+            "s_sub_u32 s9, s9, 1", "s_cmp_lg_u32 s9, 0", "s_cbranch_scc1 top"]
+    found = Kernel().check(body)
+    assert 900 < sum(r.count for r in found.reports) < 1000 * 2 * 65
+
+
+def test_lds_of_no_bytes() -> None:
+    found = Kernel(lds=0).check(["ds_read_b32 v2, v1", "ds_write_b32 v1, v0", "s_mov_b32 m0, 0",
+                                 "s_waitcnt lgkmcnt(0)", "global_load_lds_dword v1, s[0:1]"])
+    assert {r.kind for r in found.reports} == {"lds-out-of-bounds"}
+
+
+def test_lds_addresses_wrap() -> None:
+    Kernel().clean(["v_add_u32_e32 v2, -4, v1", "ds_write_b32 v2, v0 offset:4",
+                    "s_waitcnt lgkmcnt(0)", "ds_read_b32 v3, v2 offset:4", "s_waitcnt lgkmcnt(0)"])
+
+
+@pytest.mark.parametrize("flow", ["read_lane", "read_first_lane"])
+def test_a_lane_is_read_to_a_scalar_register(flow: str) -> None:
+    program = assemble(["v_mov_b32_e32 v3, v2", "s_endpgm"])
+    lowered = core.Program(lower(program), vgprs=4, agprs=0, mode=0xF0)
+    records = check_records(program)
+    records[0] = core.CHECK_FLOWS.index(flow)
+    with pytest.raises(ValueError, match="lane result"):
+        core.Sanitizer(lowered, records, hazards=[], regions=[], lds_bytes=0)

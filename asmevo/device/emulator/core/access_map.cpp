@@ -1,6 +1,11 @@
 #include "access_map.hpp"
 
 #include <algorithm>
+#include <new>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 namespace asmevo {
 
@@ -22,7 +27,25 @@ std::uint32_t excluded(std::uint32_t states, std::uint32_t dwords, AccessKind ki
   return dwords;
 }
 
+// Marks are as scattered as what they stand for; fewer pages cost fewer page faults.
+void ask_for_huge_pages([[maybe_unused]] void* bytes, [[maybe_unused]] std::size_t size) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::size_t kHuge = 2u << 20, kPage = 4096;
+  if (size < kHuge) return;
+  const auto start = reinterpret_cast<std::uintptr_t>(bytes);
+  const std::uintptr_t first = (start + kPage - 1) & ~(kPage - 1);
+  // Advice: where it is not taken, nothing is lost.
+  madvise(reinterpret_cast<void*>(first), (start + size - first) & ~(kPage - 1), MADV_HUGEPAGE);
+#endif
+}
+
 }  // namespace
+
+AccessMap::AccessMap(std::size_t lines)
+    : lines_(static_cast<Line*>(std::calloc(lines + 1, sizeof(Line))), &std::free) {
+  if (lines_ == nullptr) throw std::bad_alloc();
+  ask_for_huge_pages(lines_.get(), (lines + 1) * sizeof(Line));
+}
 
 bool AccessTracker::note_line(std::size_t line, std::uint32_t dwords, AccessKind kind) {
   AccessMap::Line& mine = own_.lines_.get()[line];
@@ -74,11 +97,36 @@ bool AccessTracker::note(std::size_t dword, std::size_t count, AccessKind kind) 
     const std::size_t first = dword % kDwords;
     const std::size_t n = std::min(count, kDwords - first);
     const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1) & kLow;
-    deferred = note_line(dword / kDwords, all << (2 * first), kind);
+    const std::size_t line = dword / kDwords;
+    AccessMap::Line& mine = own_.lines_.get()[line];
+    if (kind == AccessKind::kWrite && others_.empty() && (mine.current | mine.past) == 0) {
+      mine.current = std::uint64_t{workgroup_} << 32 | all << (2 * first + 1);  // most stores
+      deferred = false;
+    } else {
+      deferred = note_line(line, all << (2 * first), kind);
+    }
     dword += n;
     count -= n;
   }
   return deferred;
+}
+
+void AccessTracker::note_updates(std::size_t dword, std::size_t count) {
+  while (count != 0) {
+    const std::size_t line = dword / kDwords, first = dword % kDwords;
+    const std::size_t n = std::min(count, kDwords - first);
+    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << (2 * n)) - 1) & kLow;
+    const std::uint32_t dwords = all << (2 * first);
+    const std::uint64_t current =
+        std::atomic_ref(own_.lines_.get()[line].current).load(std::memory_order_relaxed);
+    const auto states = static_cast<std::uint32_t>(current >> 32 == workgroup_ ? current : 0);
+    const std::uint32_t own = dwords & (low(states) ^ high(states));
+    if (own != 0) note_line(line, own, AccessKind::kUpdate);
+    if (own != dwords) note_line(line, dwords & ~own, AccessKind::kUpdate);
+    dword += n;
+    count -= n;
+  }
+  settle();
 }
 
 void AccessTracker::settle() {

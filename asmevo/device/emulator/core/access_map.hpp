@@ -22,10 +22,7 @@ class AccessMap {
  public:
   static constexpr std::size_t kLineBytes = 64;
 
-  explicit AccessMap(std::size_t lines)
-      : lines_(static_cast<Line*>(std::calloc(lines + 1, sizeof(Line))), &std::free) {
-    if (lines_ == nullptr) throw std::bad_alloc();
-  }
+  explicit AccessMap(std::size_t lines);
 
  private:
   friend class AccessTracker;
@@ -72,6 +69,8 @@ class AccessTracker {
   // Marks without looking at other threads, and the look at all that was marked since the last one.
   bool note(std::size_t dword, std::size_t count, AccessKind kind);
   void settle();
+  // Marks atomics of one dword each, side by side.
+  void note_updates(std::size_t dword, std::size_t count);
 
   std::vector<DeferredUpdate> updates;  // of the current workgroup, in its own order
 

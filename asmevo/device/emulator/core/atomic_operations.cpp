@@ -16,6 +16,31 @@ void apply(u8* bytes, u64 operand) {
   std::memcpy(bytes, &updated, sizeof updated);
 }
 
+// Does what it can of an atomic that returns nothing for lanes side by side, and says which are left.
+// What is left of them faults, or all of them are: the order in which lanes take effect stays.
+template <auto F>
+u64 update_runs(Wave& w, const LaneAccess& access, const u32* data) {
+  u64 left = access.active;
+  for (u64 m = access.active; m != 0;) {
+    const auto first = static_cast<std::size_t>(std::countr_zero(m));
+    std::size_t end = first + 1;
+    while (end < kLanes && ((m >> end) & 1) && access.words[end] == 1 &&
+           access.address[end] == access.address[end - 1] + sizeof(u32)) {
+      ++end;
+    }
+    const u64 lanes = (end == kLanes ? ~u64{0} : (u64{1} << end) - 1) & ~((u64{1} << first) - 1);
+    m &= ~lanes;
+    const u64 address = access.address[first];
+    if (access.words[first] != 1 || address % sizeof(u32) != 0) continue;
+    u8* bytes = w.memory->update_run(address, sizeof(u32) * (end - first));
+    if (bytes == nullptr) return left;
+    auto* words = reinterpret_cast<RawDword*>(bytes);
+    for (std::size_t i = first; i < end; ++i) words[i - first] = F(words[i - first], data[i]);
+    left &= ~lanes;
+  }
+  return left;
+}
+
 // The lanes of an atomic take effect one after another, in rising order, when it issues; with waves
 // and workgroups in the launch's own order that makes every result reproducible.
 template <class T, auto F, class Space>
@@ -28,7 +53,12 @@ void atomic(Wave& w, const Step& s, const LaneAccess& access) {
   p.words = kWords;
   p.dst = s.sdst;
   p.lanes = access.active;
-  for (u64 m = access.active; m != 0; m &= m - 1) {
+  u64 left = access.active;
+  if constexpr (std::is_same_v<Space, GlobalSpace> && std::is_same_v<T, u32> &&
+                operand_count<F, T>() == 1) {
+    if (!returns) left = update_runs<F>(w, access, data);
+  }
+  for (u64 m = left; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     T old = 0;
     if (access.words[i] == kWords) {

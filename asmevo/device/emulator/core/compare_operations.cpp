@@ -169,6 +169,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> compare_operations() { return kTable; }
+std::span<const Operation> ASMEVO_TABLE(compare_operations)() { return kTable; }
 
 }  // namespace asmevo

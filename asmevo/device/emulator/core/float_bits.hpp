@@ -19,8 +19,7 @@ inline u32 as_bits(float x) { return std::bit_cast<u32>(x); }
 
 // A denormal becomes a zero of its sign when `keep` is the sign bit alone.
 inline u32 flush(u32 x, u32 keep) {
-  const u32 is_small = (x & kExponent) == 0 ? ~0u : 0u;
-  return x & ~(is_small & ~keep);
+  return (x & kExponent) == 0 ? x & keep : x;
 }
 inline u32 canonical(float x) { return x != x ? kQuietNan : as_bits(x); }
 

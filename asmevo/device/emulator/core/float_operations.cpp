@@ -117,7 +117,7 @@ u32 median_bits(u32 a, u32 b, u32 c) {
   const u32 low = extreme_bits<false, Ieee>(a, b), high = extreme_bits<true, Ieee>(a, b);
   const u32 middle = extreme_bits<true, Ieee>(low, extreme_bits<false, Ieee>(high, c));
   const float x = as_float(a), y = as_float(b), z = as_float(c);
-  return (x != x) | (y != y) | (z != z) ? extreme_bits<false, Ieee>(low, c) : middle;
+  return ((x != x) | (y != y) | (z != z)) ? extreme_bits<false, Ieee>(low, c) : middle;
 }
 
 // A result that is one of the operands: the payload of a NaN survives.
@@ -147,22 +147,22 @@ void choose(Wave& w, const Step& s) {
 // Word `half` of a packed result takes word op_sel/op_sel_hi of each source.
 const u32* packed_row(Wave& w, const Step& s, std::size_t source, std::size_t half) {
   const std::size_t word = ((half == 0 ? s.op_sel : s.op_sel_hi) >> source) & 1;
-  Operand o = s.src[source];
-  o.neg = ((half == 0 ? s.neg_lo : s.neg_hi) >> source) & 1;
-  if (o.kind == Operand::Kind::kVector && !o.neg) return w.v + (o.index + word) * kLanes;
+  const Operand& o = s.src[source];
+  const bool neg = ((half == 0 ? s.neg_lo : s.neg_hi) >> source) & 1;
+  if (o.kind == Operand::Kind::kVector && !neg) [[likely]] return w.v + (o.index + word) * kLanes;
+  if (o.kind == Operand::Kind::kConstant && !neg) return o.rows + word * kLanes;
+  Operand changed = o;
+  changed.neg = neg;
   // Scratch rows go by source and half, because both halves may read the same word.
-  return w.prepare(o, source * 2 + half, word);
+  return w.prepare(changed, source * 2 + half, word);
 }
 
 template <std::size_t Sources, auto F, auto Exact>
 void packed(Wave& w, const Step& s) {
-  const u32* lo[3];
-  const u32* hi[3];
-  for (std::size_t k = 0; k < 3; ++k) {
-    lo[k] = packed_row(w, s, k < Sources ? k : 0, 0);
-    hi[k] = packed_row(w, s, k < Sources ? k : 0, 1);
-  }
-  const u32 *a0 = lo[0], *b0 = lo[1], *c0 = lo[2], *a1 = hi[0], *b1 = hi[1], *c1 = hi[2];
+  const u32 *const a0 = packed_row(w, s, 0, 0), *const a1 = packed_row(w, s, 0, 1);
+  const u32 *const b0 = packed_row(w, s, 1, 0), *const b1 = packed_row(w, s, 1, 1);
+  const u32 *const c0 = Sources == 3 ? packed_row(w, s, 2, 0) : a0;
+  const u32 *const c1 = Sources == 3 ? packed_row(w, s, 2, 1) : a1;
   u32* out0 = w.begin_write(s.dst);
   u32* out1 = out0 + kLanes;
   const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
@@ -316,6 +316,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> float_operations() { return kTable; }
+std::span<const Operation> ASMEVO_TABLE(float_operations)() { return kTable; }
 
 }  // namespace asmevo

@@ -123,7 +123,7 @@ class IndependentRun {
     for (std::size_t at; (at = next_++) < order_.size();) {
       while (several && !commits_.room(at)) allowance.poll();
       if (tracker) tracker->begin(static_cast<u32>(at) + 1);
-      group.begin(order_[at], memory, false);
+      group.begin(order_[at], memory, false, allowance);
       while (!group.ended()) {
         group.take_turns(allowance);
         if (several && stop_.load(std::memory_order_relaxed)) throw Stopped{};

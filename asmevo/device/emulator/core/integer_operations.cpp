@@ -224,7 +224,19 @@ void permute_rows(Wave& w, const Step& s) {
   const auto selector = [&](u32 k) { return (select >> (8 * k)) & 0xff; };
   bool signs = false;
   for (u32 k = 0; k < 4; ++k) signs |= selector(k) >= 8 && selector(k) < 12;
-  if (s.src[2].kind != Operand::Kind::kVector && !signs) {
+  // Two bytes side by side for each half of the result, as kernels pack pairs.
+  const auto half_shift = [&](u32 k) { return 8 * (selector(k) & 3); };
+  const auto is_half = [&](u32 k) {
+    return selector(k) < 8 && half_shift(k) <= 16 && selector(k + 1) == selector(k) + 1;
+  };
+  if (s.src[2].kind != Operand::Kind::kVector && is_half(0) && is_half(2)) {
+    const u32* low = selector(0) >= 4 ? a : b;
+    const u32* high = selector(2) >= 4 ? a : b;
+    const u32 low_shift = half_shift(0), high_shift = 16 - half_shift(2);
+    ASMEVO_LANES(i) {
+      out[i] = ((low[i] >> low_shift) & 0xffffu) | ((high[i] << high_shift) & 0xffff0000u);
+    }
+  } else if (s.src[2].kind != Operand::Kind::kVector && !signs) {
     u32 shift[4], high[4], keep[4], ones = 0;
     for (u32 k = 0; k < 4; ++k) {
       const u32 n = selector(k);
@@ -378,6 +390,6 @@ constexpr Operation kTable[] = {
 
 }  // namespace
 
-std::span<const Operation> integer_operations() { return kTable; }
+std::span<const Operation> ASMEVO_TABLE(integer_operations)() { return kTable; }
 
 }  // namespace asmevo

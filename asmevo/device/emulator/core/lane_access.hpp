@@ -80,14 +80,8 @@ bool consecutive(const u32* offsets) {
   return difference == 0;
 }
 
-// Compilers turn one memcpy of a kilobyte into `rep movs`, which costs more than it copies.
-template <std::size_t Bytes>
-void copy_lines(void* to, const void* from) {
-  static_assert(Bytes % 64 == 0);
-  for (std::size_t at = 0; at < Bytes; at += 64) {
-    std::memcpy(static_cast<u8*>(to) + at, static_cast<const u8*>(from) + at, 64);
-  }
-}
+// A dword of memory, which a lane may have at any address.
+using RawDword = u32 __attribute__((aligned(1), may_alias));
 
 template <u8 Words>
 void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u32 low) {
@@ -96,11 +90,10 @@ void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u
   p.words = Words;
   p.dst = s.dst;
   p.lanes = kAllLanes;
-  u32* out = p.data.data();
+  u32* out = w.result_rows(p, s);
   if (consecutive<Words>(offsets)) {
-    alignas(64) u32 in[kLanes * Words];
-    copy_lines<sizeof in>(in, bytes);
-    for (std::size_t i = 0; i < kLanes; ++i) {
+    const auto* in = reinterpret_cast<const RawDword*>(bytes);
+    ASMEVO_LANES(i) {
       for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = in[i * Words + k];
     }
     return;
@@ -117,11 +110,10 @@ void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 lo
   w.issue_vm().kind = Pending::Kind::kStore;
   const u32* data = w.v + s.dst * kLanes;
   if (consecutive<Words>(offsets)) {
-    alignas(64) u32 out[kLanes * Words];
-    for (std::size_t i = 0; i < kLanes; ++i) {
+    auto* out = reinterpret_cast<RawDword*>(bytes);
+    ASMEVO_LANES(i) {
       for (std::size_t k = 0; k < Words; ++k) out[i * Words + k] = data[k * kLanes + i];
     }
-    copy_lines<sizeof out>(bytes, out);
     return;
   }
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -138,10 +130,11 @@ void load_narrow_uniform(Wave& w, const Step& s, const u8* bytes, const u32* off
   p.words = 1;
   p.dst = s.dst;
   p.lanes = kAllLanes;
+  u32* out = w.result_rows(p, s);
   for (std::size_t i = 0; i < kLanes; ++i) {
     u32 raw = 0;
     std::memcpy(&raw, bytes + (offsets[i] - low), F.bytes);
-    p.data[i] = widen<F>(raw);
+    out[i] = widen<F>(raw);
   }
 }
 

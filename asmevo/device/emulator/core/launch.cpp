@@ -17,6 +17,9 @@ namespace asmevo {
 namespace {
 
 constexpr u32 kMaxThreads = 256;
+// The caller's poll may have to wait for a lock of its own, so it is not asked with every look at
+// the clock.
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
 
 void check(const Launch& launch, std::span<const u32> order) {
   u64 groups = 1, items = 1;
@@ -73,10 +76,26 @@ struct OutOfPatience {};
 // What is traced of workgroups that run at the same time, in the order they were asked for.
 class Traces {
  public:
-  explicit Traces(std::span<const u32> order) : order_(order) {
+  Traces(std::span<const u32> order, std::size_t limit_in_bytes)
+      : order_(order), limit_in_bytes_(limit_in_bytes) {
     for (const u32 id : order) waves_[id];
   }
   bool wants(u32 id) const { return waves_.contains(id); }
+
+  // Throws `Fault` when everything traced so far, this workgroup's part included, is too large.
+  void check(const std::vector<WaveTrace>& running) {
+    if (running.empty()) return;
+    std::size_t bytes = 0;
+    for (const WaveTrace& t : running) bytes += t.size_in_bytes();
+    std::size_t& known = bytes_[running.front().workgroup];
+    total_ += bytes - known;
+    known = bytes;
+    if (total_ <= limit_in_bytes_) return;
+    Fault fault(FaultKind::kBudget, "the trace of the launch takes more than " +
+                                        std::to_string(limit_in_bytes_) + " bytes");
+    fault.workgroup = running.front().workgroup;
+    throw fault;
+  }
   void finish(std::vector<WaveTrace>& traces) {
     if (!traces.empty()) waves_[traces.front().workgroup] = std::move(traces);
   }
@@ -90,6 +109,9 @@ class Traces {
 
  private:
   std::span<const u32> order_;
+  std::size_t limit_in_bytes_;
+  std::size_t total_ = 0;
+  std::map<u32, std::size_t> bytes_;
   std::map<u32, std::vector<WaveTrace>> waves_;
 };
 
@@ -103,18 +125,19 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
   std::size_t next = 0;
   for (; next < resident; ++next) {
     running.push_back(std::make_unique<ResidentWorkgroup>(program, launch));
-    running.back()->begin(order[next], memory, traced(order[next]));
+    running.back()->begin(order[next], memory, traced(order[next]), allowance);
   }
   while (!running.empty()) {
     for (auto& group : running) {
       group->take_turns(allowance);
+      if (traces != nullptr) traces->check(group->traces());
       if (!group->ended()) {
         if (group->executed() > patience) throw OutOfPatience{};
         continue;
       }
       if (traces != nullptr) traces->finish(group->traces());
       if (next < order.size()) {
-        group->begin(order[next], memory, traced(order[next]));
+        group->begin(order[next], memory, traced(order[next]), allowance);
         ++next;
       } else {
         group.reset();
@@ -129,7 +152,7 @@ constexpr u64 kEndless = ~u64{0};
 
 u64 run_traced(const Program& program, Memory& memory, const Launch& launch,
                std::span<const u32> order, Trace& trace, const Poll& poll) {
-  Traces traces(order);
+  Traces traces(order, trace.limit_in_bytes);
   const bool together = launch.together && !launch.everyone.empty();
   const auto all = [&] {
     const std::size_t resident = std::min<std::size_t>(launch.resident, launch.everyone.size());
@@ -147,7 +170,7 @@ u64 run_traced(const Program& program, Memory& memory, const Launch& launch,
                               others ? kPatience : kEndless, poll);
     } catch (const OutOfPatience&) {
       before->restore();
-      traces = Traces(order);
+      traces = Traces(order, trace.limit_in_bytes);
       executed = all();
     }
   }
@@ -162,9 +185,14 @@ u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<
   check(launch, order);
   if (launch.entry > program.size()) throw std::invalid_argument("entry outside the program");
   const auto started = std::chrono::steady_clock::now();
+  auto polled = started;
   const Poll watched = [&] {
-    poll();
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - polled >= kPollInterval) {
+      poll();
+      polled = now;
+    }
+    const std::chrono::duration<double> elapsed = now - started;
     if (launch.seconds > 0 && elapsed.count() > launch.seconds) {
       throw Fault(FaultKind::kTimeout, "the launch took longer than its watchdog's " +
                                            std::to_string(std::lround(launch.seconds)) +

@@ -51,7 +51,7 @@ struct Launch {
 inline constexpr u64 kPatience = 8'000'000;
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.
-// `poll` is called on the calling thread every million instructions or so and may throw. When
+// `poll` is called on the calling thread some ten times a second at least and may throw. When
 // `trace` is given, the workgroups of `order` are traced. They run one after another, and no others;
 // with `together`, or when one runs for as long as one that waits, `everyone` runs as resident
 // workgroups. Throws `Fault`.

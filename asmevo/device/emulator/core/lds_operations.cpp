@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "field.hpp"
+#include "lane_access.hpp"
 #include "lds_banks.hpp"
 #include "line_tracer.hpp"
 #include "operation.hpp"
@@ -28,6 +29,12 @@ u64 highest(const u32* address) {
   return result;
 }
 
+u32 differing(const u32* address) {
+  u32 bits = 0;
+  for (std::size_t i = 0; i < kLanes; ++i) bits |= address[i] ^ address[0];
+  return bits;
+}
+
 // The address of ds_*_addtid: M0[15:0] plus 4 times the lane.
 void lane_addresses(Wave& w, u32* address) {
   for (u32 i = 0; i < kLanes; ++i) address[i] = (w.s[kM0] & 0xffffu) + 4 * i;
@@ -50,9 +57,25 @@ void read_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   if constexpr (F.bytes == 4) {
     const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
     if (p.lanes == kAllLanes && highest(address) + reach <= size) {
+      u32* const rows = w.result_rows(p, s);
+      const u32 first = address[0];
+      const bool one = differing(address) == 0;  // all lanes read the same
+      if (F.words == 1 && (one || consecutive<1>(address))) {
+        for (std::size_t k = 0; k < Parts; ++k) {
+          const auto* in = reinterpret_cast<const RawDword*>(lds + offsets[k] + first);
+          u32* out = rows + k * kLanes;
+          if (one) {
+            const u32 word = in[0];
+            ASMEVO_LANES(i) out[i] = word;
+          } else {
+            ASMEVO_LANES(i) out[i] = in[i];
+          }
+        }
+        return;
+      }
       for (std::size_t k = 0; k < F.words * Parts; ++k) {
         const u8* base = lds + offsets[k / F.words] + 4 * (k % F.words);
-        u32* out = p.data.data() + k * kLanes;
+        u32* out = rows + k * kLanes;
         for (std::size_t i = 0; i < kLanes; ++i) std::memcpy(&out[i], base + address[i], 4);
       }
       return;
@@ -74,8 +97,20 @@ void write_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   u8* lds = w.group->lds();
   const u64 size = w.group->lds_bytes();
   w.issue_lgkm(1).kind = Pending::Kind::kStore;
+  const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
+  const bool all = w.active() == kAllLanes && highest(address) + reach <= size;
   for (std::size_t part = 0; part < Parts; ++part) {
     const u32* data = w.v + s.src[1 + part].index * kLanes;
+    if (all) {
+      u8* base = lds + offsets[part];
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        for (std::size_t k = 0; k < F.words; ++k) {
+          const u32 word = narrow<F>(data[k * kLanes + i]);
+          std::memcpy(base + address[i] + 4 * k, &word, F.bytes);
+        }
+      }
+      continue;
+    }
     for (u64 m = w.active(); m != 0; m &= m - 1) {
       const auto i = static_cast<std::size_t>(std::countr_zero(m));
       for (std::size_t k = 0; k < F.words; ++k) {

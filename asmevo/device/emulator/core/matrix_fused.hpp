@@ -44,6 +44,7 @@ struct Sums<Float8<Mantissa>> {
 inline constexpr i32 kNotFinite = 1000;  // above every exponent
 
 using DoubleVector = double __attribute__((vector_size(4 * kWide)));
+using UnsignedVector = u32 __attribute__((vector_size(4 * kWide)));
 using LongVector = i64 __attribute__((vector_size(4 * kWide)));
 using HalfIntVector = i32 __attribute__((vector_size(2 * kWide)));
 using HalfFloatVector = float __attribute__((vector_size(2 * kWide)));
@@ -176,15 +177,15 @@ class Fused {
       const IntVector shift = 24 - top;
       const IntVector bounded = shift < 120 ? shift : broadcast(120);
       const FloatVector scale = (FloatVector)((bounded + 127) << 23);
-      IntVector sum{};
+      UnsignedVector sum{};  // of infinities and NaNs it overflows, and is not looked at below
 #pragma GCC unroll 8
       for (std::size_t l = k + part; l < k + kGroup; l += kParts) {
         const FloatVector product = left<FloatVector>(a_, l, i, column) *
                                     load<FloatVector>(&b_[element(l)][lanes(l) + column]);
-        sum += __builtin_convertvector(product * scale, IntVector);
+        sum += (UnsignedVector)__builtin_convertvector(product * scale, IntVector);
       }
       tops[part] = top;
-      parts[part] = sum;
+      parts[part] = (IntVector)sum;
     }
     const IntVector own = exponent(sums, -126);
     if (any((greatest > 125) | (own > 127)) ||

@@ -101,6 +101,18 @@ void Memory::update(std::uint64_t address, std::uint64_t size, int lane,
   }
 }
 
+std::uint8_t* Memory::update_run(std::uint64_t address, std::uint64_t size) {
+  const MappedRegion* region = find(address, size);
+  if (region == nullptr || !region->writable) return nullptr;
+  const std::uint64_t offset = address - region->base;
+  if (tracker_ != nullptr) {
+    if (tracker_->defers()) return nullptr;
+    const std::uint64_t skew = region->base % AccessMap::kLineBytes;
+    tracker_->note_updates(region->first_dword + (skew + offset) / 4, size / 4);
+  }
+  return region->bytes + offset;
+}
+
 void Memory::fail(std::uint64_t address, std::uint64_t size, bool write, int lane) const {
   std::string message = std::string(write ? "store" : "load") + " of " + std::to_string(size) +
                         " bytes at " + hex(address) + " in lane " + std::to_string(lane);

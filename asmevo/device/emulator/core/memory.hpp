@@ -52,6 +52,10 @@ class Memory {
   void update(std::uint64_t address, std::uint64_t size, int lane,
               void (*apply)(std::uint8_t*, std::uint64_t), std::uint64_t operand);
 
+  // The same for atomics of one dword each, side by side: their bytes, or null when each has to go
+  // its own way.
+  std::uint8_t* update_run(std::uint64_t address, std::uint64_t size);
+
   // `lanes` accesses of `size` bytes at address + offsets[i], all inside one region.
   void mark_lanes(std::uint64_t address, const std::uint32_t* offsets, std::size_t lanes,
                   std::uint64_t size, bool write);

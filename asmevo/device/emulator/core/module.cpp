@@ -287,7 +287,12 @@ NB_MODULE(asmevo_core, m) {
            nb::arg("regions"), nb::arg("initial") = std::vector<std::optional<ConstBytes>>{});
 
   nb::class_<Trace>(m, "Trace")
-      .def(nb::init<>())
+      .def("__init__",
+           [](Trace* self, std::optional<std::size_t> limit) {
+             new (self) Trace;
+             if (limit) self->limit_in_bytes = *limit;
+           },
+           nb::arg("limit") = nb::none())
       .def_prop_ro("waves_per_workgroup", [](const Trace& t) { return t.waves_per_workgroup; })
       .def_prop_ro("wave_count", [](const Trace& t) { return t.waves.size(); })
       .def_prop_ro("entry_count", &entry_count)

@@ -81,6 +81,9 @@ struct Operation {
   Handler wide_fused = nullptr;
 };
 
+// Files of operations name their table so; wide_begin.hpp compiles some of them again as wide_<name>.
+#define ASMEVO_TABLE(name) name
+
 std::span<const Operation> scalar_operations();
 std::span<const Operation> control_operations();
 std::span<const Operation> mode_operations();
@@ -104,6 +107,12 @@ std::span<const Operation> atomic_operations();
 std::span<const Operation> lds_operations();
 std::span<const Operation> lds_permute_operations();
 std::span<const Operation> lds_atomic_operations();
+
+#if defined(__x86_64__)
+std::span<const Operation> wide_integer_operations();
+std::span<const Operation> wide_float_operations();
+std::span<const Operation> wide_compare_operations();
+#endif
 
 // All tables one after another; an operation's id is its index.
 std::span<const Operation> operations();

@@ -4,7 +4,9 @@
 #include <bit>
 #include <string>
 
+#include "early_return.hpp"
 #include "lane_permute.hpp"
+#include "live_rows.hpp"
 
 namespace asmevo {
 
@@ -176,6 +178,15 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
       throw InvalidRecord(i, error.what());
     }
   }
+  const auto table = asmevo::operations();
+  for (const Record& r : records) {
+    operations_.push_back(&table[r.op]);
+    indexes_gprs_ |= (table[r.op].traits & kIndexesGprs) != 0;
+  }
+  for (std::size_t i = 0; i < steps_.size() && !indexes_gprs_; ++i) {
+    steps_[i].early = returns_unseen(steps_, operations_, i);
+  }
+  rows_read_ = asmevo::rows_read(steps_, operations_, rows());
   Step end{};
   end.handler = ran_off_the_end;
   steps_.push_back(end);
@@ -274,7 +285,7 @@ Handler Program::handler(const Operation& op) const {
 }
 
 Step Program::resolve(const Record& r) {
-  const auto table = operations();
+  const auto table = asmevo::operations();
   require(r.op < table.size(), "unknown operation id");
   const Operation& op = table[r.op];
 

@@ -43,6 +43,10 @@ class Program {
   // Rows that the program can reach: poisoning the others would cost time and change nothing.
   u32 reachable_vgprs() const { return reachable_vgprs_; }
   u32 reachable_agprs() const { return reachable_agprs_; }
+  // Of every record; and whether any of them turns GPR indexing on.
+  const std::vector<const Operation*>& operations() const { return operations_; }
+  bool indexes_gprs() const { return indexes_gprs_; }
+  const std::vector<bool>& rows_read() const { return rows_read_; }
   FpMode fp() const { return fp_; }
 
  private:
@@ -55,6 +59,9 @@ class Program {
   const SdwaPattern* sdwa(const Record& r);
 
   std::vector<Step> steps_;
+  std::vector<const Operation*> operations_;
+  bool indexes_gprs_ = false;
+  std::vector<bool> rows_read_;
   CodeMap code_;
   std::deque<std::array<u32, 2 * kLanes>> constants_;
   std::deque<DppPattern> patterns_;

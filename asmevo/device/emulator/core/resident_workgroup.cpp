@@ -33,9 +33,10 @@ u32 wave_seed(u64 poison, u64 wave) {
 // Undefined state: word n of a wave or workgroup is a hash of the seed and n, so every register and
 // lane holds a different pattern and each seed gives another. One multiplication: this fills every
 // register of every wave.
-void fill_poison(u32* words, std::size_t count, u32 seed) {
+void fill_poison(u32* words, std::size_t count, u32 seed, std::size_t first = 0) {
+  const u32 start = seed + static_cast<u32>(first) * 0x9e3779b9u;
   for (u32 i = 0; i < static_cast<u32>(count); ++i) {
-    u32 x = seed + i * 0x9e3779b9u;
+    u32 x = start + i * 0x9e3779b9u;
     x = (x ^ (x >> 15)) * 0x2c1b3c6du;
     words[i] = x ^ (x >> 13);
   }
@@ -72,7 +73,9 @@ void run_indexed(Wave& w, const Step& s) {
 
 ResidentWorkgroup::ResidentWorkgroup(const Program& program, const Launch& launch)
     : program_(program), launch_(launch),
-      items_(launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2]) {
+      items_(launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2]),
+      live_rows_(live_rows(program, launch.entry, false)),
+      live_rows_if_full_(live_rows(program, launch.entry, true)) {
   const std::size_t count = (items_ + kLanes - 1) / kLanes;
   for (std::size_t i = 0; i < count; ++i) {
     // Not cleared: most of the room for outstanding operations is never touched.
@@ -89,7 +92,7 @@ ResidentWorkgroup::ResidentWorkgroup(const Program& program, const Launch& launc
 
 ResidentWorkgroup::~ResidentWorkgroup() = default;
 
-void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced) {
+void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced, Allowance& allowance) {
   id_ = id;
   seed_ = wave_seed(launch_.poison ^ 0x5eedull, id);
   first_turn_ = true;
@@ -98,7 +101,12 @@ void ResidentWorkgroup::begin(u32 id, Memory& memory, bool traced) {
   traces_.assign(traced ? waves_.size() : 0, WaveTrace{});
   fill_poison(group_.words.data(), group_.words.size(), wave_seed(~launch_.poison, id));
   if (shadow_) launch_.sanitizer->begin_workgroup(*shadow_, id, waves_.size(), launch_);
-  for (std::size_t i = 0; i < waves_.size(); ++i) begin_wave(i, memory);
+  const u64 rows = u64{program_.reachable_vgprs()} + program_.reachable_agprs() +
+                   (launch_.private_bytes + 3) / 4;
+  for (std::size_t i = 0; i < waves_.size(); ++i) {
+    begin_wave(i, memory);
+    allowance.pass(rows);
+  }
 }
 
 void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
@@ -106,10 +114,15 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
                       id_ / launch_.grid[0] / launch_.grid[1]};
   Wave& w = *waves_[i];
   const u32 seed = wave_seed(launch_.poison, u64{id_} * waves_.size() + i);
-  const std::size_t agpr_row = program_.vgprs();
-  fill_poison(w.v, program_.reachable_vgprs() * kLanes, seed);
-  fill_poison(w.v + agpr_row * kLanes, program_.reachable_agprs() * kLanes,
-              seed + static_cast<u32>(agpr_row * kLanes));
+  const std::size_t first = i * kLanes;
+  const std::size_t lanes = std::min<std::size_t>(kLanes, items_ - first);
+  const u32 vgprs = program_.vgprs();
+  for (const Rows& rows : lanes == kLanes ? live_rows_if_full_ : live_rows_) {
+    const bool is_agpr = rows.first >= vgprs;
+    fill_poison(w.v + rows.first * kLanes, rows.count * kLanes,
+                is_agpr ? seed + static_cast<u32>(vgprs * kLanes) : seed,
+                (rows.first - (is_agpr ? vgprs : 0)) * kLanes);
+  }
   fill_poison(w.private_segment, w.private_words * kLanes, mix(seed ^ 0x5c7a7c4u));
   fill_poison(w.s, kScalarFile, mix(~seed));
   w.scc = w.s[0] & 1;
@@ -117,8 +130,6 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
   for (std::size_t d = 0; d < 3; ++d) {
     if (const int at = launch_.group_id_sgprs[d]; at >= 0) w.s[at] = ids[d];
   }
-  const std::size_t first = i * kLanes;
-  const std::size_t lanes = std::min<std::size_t>(kLanes, items_ - first);
   w.set_scalar64(kExec, lanes == kLanes ? kAllLanes : (u64{1} << lanes) - 1);
   for (std::size_t lane = 0; lane < kLanes; ++lane) w.v[lane] = packed_item(first + lane);
   w.pc = launch_.entry;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "launch.hpp"
+#include "live_rows.hpp"
 
 namespace asmevo {
 
@@ -16,13 +17,19 @@ struct Allowance {
 
   void spend(u64 used) {
     instructions -= used;
+    pass(used);
+  }
+  // Host time of about as many instructions.
+  void pass(u64 used) {
     since_poll += used;
     if (since_poll >= kSlice) {
       since_poll = 0;
       poll();
     }
   }
-  static constexpr u64 kSlice = 1'000'000;  // wave-instructions between two polls
+  // Wave-instructions between two polls: the slowest, matrix operations with fused sums, take some
+  // hundred microseconds.
+  static constexpr u64 kSlice = 1 << 14;
 };
 
 struct ShadowGroup;
@@ -32,7 +39,8 @@ class ResidentWorkgroup {
   ResidentWorkgroup(const Program& program, const Launch& launch);
   ~ResidentWorkgroup();
 
-  void begin(u32 id, Memory& memory, bool traced);
+  // Filling the registers and the scratch of a workgroup may take longer than running it.
+  void begin(u32 id, Memory& memory, bool traced, Allowance& allowance);
   // One turn of every wave that can go on. Throws `Fault`, with its place.
   void take_turns(Allowance& allowance);
   bool ended() const { return ended_ == waves_.size(); }
@@ -54,6 +62,7 @@ class ResidentWorkgroup {
   const Program& program_;
   const Launch& launch_;
   std::size_t items_;
+  std::vector<Rows> live_rows_, live_rows_if_full_;  // of a wave that starts with all lanes
   u32 id_ = 0;
   u32 seed_ = 0;
   bool first_turn_ = true;

@@ -10,6 +10,9 @@ namespace asmevo {
 namespace {
 
 constexpr std::size_t kVmLimit = 63, kLgkmLimit = 15;
+// Of those that return out of order a counter does not say which are done. Like the emulator, take
+// the oldest for done when there are many more than it can count.
+constexpr std::size_t kUnorderedLimit = 64;
 
 void require(bool condition, std::size_t index, const char* what) {
   if (!condition) throw InvalidRecord(index, what);
@@ -74,7 +77,10 @@ Sanitizer::Item Sanitizer::resolve(const CheckRecord& r, std::size_t index) cons
               "matrix result");
       break;
     case Flow::kReadLane:
-    case Flow::kReadFirstLane: require(is_vector(kSource), index, "lane source"); break;
+    case Flow::kReadFirstLane:
+      require(is_vector(kSource), index, "lane source");
+      require(r.operands[kDst].reg <= kShadowScc, index, "lane result");
+      break;
     case Flow::kWriteLane: require(is_vector(kDst), index, "lane result"); break;
     default: break;
   }
@@ -112,7 +118,8 @@ void Sanitizer::check_memory(const CheckRecord& r, const Step& s, std::size_t in
     require(space == Space::kLds || (vector_words(kDst) >= 1 && vector_words(kData) >= 1), index,
             "exchanged lanes");
   }
-  const bool load = r.operands[kDst].reg != kAbsent && (r.flags & kCheckLoad);
+  const bool load =
+      r.operands[kDst].reg != kAbsent && (r.flags & (kCheckLoad | kCheckAtomic)) != 0;
   require(!load || vector_words(kDst) >= words * r.parts, index, "loaded data");
   for (std::size_t part = 0; part < r.parts; ++part) {
     const u16 reg = r.operands[kData + part].reg;
@@ -291,7 +298,15 @@ void CheckedStep::issue(bool vm, Flight f) {
   }
   auto& queue = vm ? shadow_.vm : shadow_.lgkm;
   queue.push_back(f);
-  if (!f.ordered) return;
+  if (!f.ordered) {
+    if (queue.size() - queue.ordered > kUnorderedLimit) {
+      const auto oldest = std::find_if(queue.begin(), queue.end(),
+                                       [](const Flight& other) { return !other.ordered; });
+      retire(*oldest);
+      queue.erase(oldest);
+    }
+    return;
+  }
   // The counter cannot exceed its maximum: an older operation has completed.
   if (++queue.ordered > (vm ? kVmLimit : kLgkmLimit)) {
     const auto oldest = std::find_if(queue.begin(), queue.end(),

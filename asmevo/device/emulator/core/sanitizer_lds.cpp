@@ -76,7 +76,7 @@ void CheckedStep::lds_read(u64 at, u32 bytes, std::size_t lane, u32 op, const Ho
 // effect on the findings when there is more to say.
 bool CheckedStep::lds_reads_quietly(const u32* base, u32 op, const Horizon& horizon) {
   ShadowLds& lds = group_.lds;
-  if (record_.bytes % 4 != 0) return false;
+  if (record_.bytes % 4 != 0 || lds.words == 0) return false;
   const u32 words = record_.bytes / 4u;
   u32 undefined = 0;
   bool unseen = false;
@@ -94,7 +94,7 @@ bool CheckedStep::lds_reads_quietly(const u32* base, u32 op, const Horizon& hori
     }
   };
   for (u32 part = 0; part < record_.parts; ++part) {
-    const u64 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
+    const u32 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
     if (active_ == kAllLanes) {
       for (std::size_t i = 0; i < kLanes; ++i) look(base[i] + offset);
     } else {
@@ -162,12 +162,12 @@ void CheckedStep::lds_access() {
   bool dirty = false;
   Origin origin;
   for (u32 part = 0; part < record_.parts; ++part) {
-    const u64 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
+    const u32 offset = static_cast<u32>(part == 0 ? record_.offset0 : record_.offset1);
     const CheckOperand& data = operand(kData + part);
     const bool dirty_data = writes && is_dirty(data);
     for (u64 m = active_; m != 0; m &= m - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(m));
-      const u64 at = base[lane] + offset;
+      const u64 at = base[lane] + offset;  // wraps, as in lds_operations.cpp
       if (at + bytes > lds.limit) {
         out_of_bounds(Finding::kLdsOutOfBounds, at, bytes, static_cast<int>(lane), writes);
         if (at + bytes > 4 * lds.words) continue;

@@ -2,6 +2,7 @@
 // memory lines they touched. The two sides share nothing else.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,9 +32,16 @@ struct WaveTrace {
   std::vector<TraceEntry> entries;
   std::vector<Access> accesses;
   std::vector<std::uint64_t> lines;  // address / kLineBytes
+
+  std::size_t size_in_bytes() const {
+    return entries.size() * sizeof(TraceEntry) + accesses.size() * sizeof(Access) +
+           lines.size() * sizeof lines[0];
+  }
 };
 
 struct Trace {
+  // A launch whose trace grows beyond this is given up: an endless loop would take all memory.
+  std::size_t limit_in_bytes = std::size_t{2} << 30;
   std::uint32_t waves_per_workgroup = 0;
   std::vector<WaveTrace> waves;  // by workgroup, then wave
 };

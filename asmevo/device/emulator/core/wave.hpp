@@ -89,6 +89,7 @@ struct Step {
   bool dst_is_vector;
   bool is_vector;  // subject to GPR indexing
   bool skippable;  // not issued while MODE.VSKIP is set
+  bool early;      // a load that may write its registers at issue (early_return.hpp)
   i32 target;
   i32 imm0, imm1;
   const DppPattern* dpp;
@@ -191,6 +192,12 @@ struct Wave {
 
   // Gives an access that was issued to vm its entry in lgkm.
   void pair_flat(Pending& vm_entry);
+  // Where a load of whole rows puts its result.
+  u32* result_rows(Pending& p, const Step& s) {
+    if (!s.early) return p.data.data();
+    p.kind = Pending::Kind::kStore;  // nothing is left to deliver
+    return v + s.dst * kLanes;
+  }
   Pending& issue_vm();
   Pending& issue_lgkm(unsigned weight);
 
