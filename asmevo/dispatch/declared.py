@@ -107,7 +107,8 @@ class DeclaredOracle:
                 data = contents[table]
                 contents[table] = data[:pointer.offset] + packed + data[pointer.offset + 8:]
         regions = tuple(
-            Region(b.name, addresses[b.name], contents[b.name], b.role, b.element, self.guard)
+            Region(b.name, addresses[b.name], contents[b.name], b.role, b.element, self.guard,
+                   order_dependent=b.order_dependent)
             for b in kernel.buffers
         )
         launch = kernel.launch

@@ -84,7 +84,8 @@ class Region:
 
     ``address`` is where ``data`` starts on the device; the ``guard`` bytes before and after it are
     mapped and must be found unchanged after the launch. They hold pseudo-random bytes of
-    ``guard_seed``: a fixed pattern could be overwritten with itself.
+    ``guard_seed``: a fixed pattern could be overwritten with itself. ``order_dependent``:
+    workgroups add to it with floating-point atomics, so that its last bits depend on their order.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Region:
     element: ElementType
     guard: int = 4096
     guard_seed: int = 0
+    order_dependent: bool = False
 
     @property
     def base(self) -> int:

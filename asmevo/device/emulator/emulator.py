@@ -39,6 +39,7 @@ from asmevo.device.emulator.timing import (
 )
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.isa.errors import ControlFlowError
+from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 from asmevo.profile.profile import Profile
@@ -295,6 +296,12 @@ class EmulatedKernel:
             raise UnsupportedError(f"the sanitizer cannot check '{self._kernel.symbol}': "
                                    f"{error}") from None
 
+    @cached_property
+    def _learns_of_others(self) -> bool:
+        """Whether atomics return what other workgroups left in memory."""
+        return any(i.is_atomic and i.unit is not Unit.LDS and i.writes
+                   for i in self.program.instructions)
+
     def time(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *, samples: int,
              warmup: int) -> Timing:
         """One modelled latency: repeating a deterministic model would only pretend to a spread."""
@@ -308,7 +315,12 @@ class EmulatedKernel:
 
     def trace(self, dispatch: Dispatch, workgroups: npt.NDArray[np.uint32],
               state: LaunchState = _DEFAULT_STATE) -> core.Trace:
-        """Execute only ``workgroups`` (linear ids) and record what their waves did."""
+        """Execute ``workgroups`` (linear ids) and record what their waves did.
+
+        Only they run, one after another, unless the kernel has atomics that return what was there,
+        or one runs for as long as if it waited for another: then the whole launch runs, with as
+        many workgroups resident as the device holds.
+        """
         trace = core.Trace()
         self._execute(dispatch, state, workgroups, trace)
         return trace
@@ -384,6 +396,8 @@ class EmulatedKernel:
                 seconds=self._emulator.watchdog_seconds, trace=trace,
                 private_bytes=self._layout.private_bytes, entry=self._entry,
                 prompt_returns=dispatch.relies_on_time,
+                everyone=None if trace is None else launch.workgroup_order(dispatch, state),
+                together=trace is not None and self._learns_of_others,
                 sanitizer=None if check is None else check.sanitizer)
         except core.FaultError as fault:
             raise self._fault(fault) from None

@@ -3,9 +3,11 @@
 One compute unit is simulated at a time: its workgroups occupy wave slots as registers, LDS and
 slots allow, and its four SIMDs issue in order, one turn every 4 clk each.
 Times are device time from the launch of the first wave to the last completion, outstanding stores
-included; launch overhead, instruction cache misses, TLB misses, L2 capacity and dependent-issue
-latencies of the VALU are not modelled (no public figure exists for them, or it is a later
-refinement). What the model has no timing for is refused by name. Every number is `modelled`.
+included; launch overhead, instruction cache misses, TLB misses, L2 capacity, lines that another
+compute unit brought into L2, and dependent-issue latencies of the VALU are not modelled (no public
+figure exists for them, or it is a later refinement). Results of matrix operations are not waited
+for: where gfx942 needs wait states the program has them, and their issue is timed. What the model
+has no timing for is refused by name. Every number is `modelled`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from asmevo.device.emulator.timing_parameters import (
 )
 from asmevo.errors import AsmEvoError
 from asmevo.isa.instruction import Instruction, OperandKind, Unit
+from asmevo.isa.matrix_timing import MatrixClass, matrix_class, passes
 from asmevo.isa.program import Program
+from asmevo.isa.targets import GFX942
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 
 # The rows of the stall matrix, in the order of the C++ enumeration.
@@ -43,7 +47,9 @@ _CLASSES = {
     Unit.SMEM: asmevo_core.IssueClass.SMEM,
     Unit.VALU: asmevo_core.IssueClass.VALU,
     Unit.TRANS: asmevo_core.IssueClass.VALU,
+    Unit.MFMA: asmevo_core.IssueClass.VALU,
     Unit.VMEM: asmevo_core.IssueClass.VMEM,
+    Unit.FLAT: asmevo_core.IssueClass.VMEM,
     Unit.LDS: asmevo_core.IssueClass.LDS,
     Unit.BRANCH: asmevo_core.IssueClass.BRANCH,
     Unit.WAIT: asmevo_core.IssueClass.WAIT,
@@ -51,16 +57,27 @@ _CLASSES = {
     Unit.BARRIER: asmevo_core.IssueClass.BARRIER,
     Unit.END: asmevo_core.IssueClass.END,
 }
-# VSKIP skips vector instructions at a rate that is not public; a timer read makes results depend
-# on the model itself. A program with calls is the whole object's code, not the kernel's, and its
-# instruction fetch leaves the kernel.
-_UNTIMED_OPERATIONS = frozenset({"s_setvskip", "s_memtime", "s_memrealtime", "s_call_b64",
-                                 "s_swappc_b64", "s_setpc_b64"})
-# Which lines of memory scratch occupies is the driver's choice. How the LDS groups the lanes of a
-# three-dword access, and what the lane adders cost, is not public.
-_UNTIMED_PREFIXES = ("scratch_", "s_scratch_", "ds_read_b96", "ds_write_b96", "ds_read_addtid",
-                     "ds_write_addtid")
+_UNTIMED_OPERATIONS = frozenset({"ds_nop"})
+# Global wave sync belongs to several workgroups at once.
+_UNTIMED_PREFIXES = ("s_scratch_", "ds_gws_")
 
+# Operations on caches: what they do to the model's.
+_CACHE_OPERATIONS = {
+    "buffer_wbl2": asmevo_core.AccessKind.WRITE_BACK,
+    "buffer_inv": asmevo_core.AccessKind.INVALIDATE,
+    "s_dcache_wb": asmevo_core.AccessKind.WRITE_BACK,
+    "s_dcache_inv": asmevo_core.AccessKind.INVALIDATE,
+    "s_dcache_inv_vol": asmevo_core.AccessKind.INVALIDATE,
+    "s_dcache_wb_vol": asmevo_core.AccessKind.WRITE_BACK,
+}
+# Of Unit.MESSAGE: a wave sleeps, or changes its priority.
+_SLEEP = "s_sleep"
+_PRIORITY = "s_setprio"
+_NO_PRIORITY = 0xFF
+_SLEEP_LIMIT = 128  # SIMM16[6:0] (CDNA3 ISA, "S_SLEEP")
+
+# Packed f32 operations do not run beside the matrix pipe (PYHIP).
+_NOT_BESIDE_MATRIX = frozenset({"v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"})
 
 # 32-bit integer multiplies (LLVM SISchedule.td, WriteQuarterRate32).
 _QUARTER_RATE = frozenset({"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32",
@@ -187,6 +204,10 @@ class TimingModel:
         core.branch_taken = p.issue.branch_taken
         core.branch_not_taken = p.issue.branch_not_taken
         core.barrier_release = p.issue.barrier_release
+        core.after_matrix = p.issue.after_matrix
+        core.vmem_to_lds = p.vector_memory.to_lds
+        core.atomic_factor = p.vector_memory.atomic_factor
+        core.atomic_latency = p.memory.atomic_latency
         core.vmem_minimum = p.vector_memory.minimum
         core.vmem_bytes_per_clk = p.vector_memory.bytes_per_clk
         core.vl1d_bytes_per_clk = p.vector_memory.vl1d_bytes_per_clk
@@ -214,8 +235,10 @@ class TimingModel:
     def _instruction(self, instruction: Instruction, offset: int, end: int) -> Any:
         _refuse_untimed(instruction)
         issue = self.parameters.issue
-        busy = TURN
-        if instruction.op in _QUARTER_RATE:
+        busy, matrix = TURN, 0
+        if instruction.unit is Unit.MFMA:
+            busy, matrix = self._matrix(instruction)
+        elif instruction.op in _QUARTER_RATE:
             busy = issue.integer_multiply
         elif instruction.unit is Unit.VALU:
             busy = issue.valu
@@ -223,43 +246,85 @@ class TimingModel:
             busy = issue.transcendental
         elif instruction.unit is Unit.NOP:
             busy = TURN * _wait_states(instruction)
+        elif instruction.op == _SLEEP:
+            busy = max(TURN, issue.sleep * (_immediate(instruction) % _SLEEP_LIMIT))
         wait = instruction.wait
         # Eight bytes that straddle two 8-byte fetch units arrive later.
         misaligned = end - offset == 8 and offset % 8 == 4
         return asmevo_core.InstructionTiming(
-            _CLASSES[instruction.unit],
+            _issue_class(instruction),
             busy=busy,
             vmcnt=instruction.vmcnt,
             lgkmcnt=instruction.lgkmcnt,
             wait_vmcnt=_NO_WAIT if wait is None or wait.vmcnt is None else wait.vmcnt,
             wait_lgkmcnt=_NO_WAIT if wait is None or wait.lgkmcnt is None else wait.lgkmcnt,
             fetch_debt=issue.misaligned_fetch if misaligned else 0,
-            store=instruction.is_store,
+            access=_access(instruction),
+            matrix=matrix,
+            beside_matrix=instruction.op not in _NOT_BESIDE_MATRIX,
+            priority=(_immediate(instruction) & 3 if instruction.op == _PRIORITY
+                      else _NO_PRIORITY),
         )
+
+    def _matrix(self, instruction: Instruction) -> tuple[int, int]:
+        """clk that a matrix operation takes the ALU and the matrix pipe.
+
+        The ALU is free again while an XDL operation goes on, not during one of f32 or f64. Results
+        need no modelling: software waits for them with wait states, which are issued and timed.
+        """
+        issue = self.parameters.issue
+        clk = issue.matrix_pass * passes(instruction, GFX942)
+        xdl = matrix_class(instruction.op, GFX942) is MatrixClass.XDL
+        return (min(issue.matrix_start, clk) if xdl else clk), clk
 
 
 def _refuse_untimed(instruction: Instruction) -> None:
     unit = instruction.unit
     supported = (
-        unit in _CLASSES
+        (unit in _CLASSES or instruction.op in (_SLEEP, _PRIORITY))
         and instruction.op not in _UNTIMED_OPERATIONS
-        and not instruction.is_atomic
         and not instruction.op.startswith(_UNTIMED_PREFIXES)
-        and "lds" not in instruction.op.split("_")
-        and instruction.modifier("lds") is None
-        and (unit is not Unit.SMEM or instruction.is_load)
-        and (unit not in (Unit.VMEM, Unit.LDS) or instruction.is_load or instruction.is_store)
+        and (unit not in (Unit.SMEM, Unit.VMEM, Unit.FLAT) or instruction.accesses_memory
+             or instruction.op in _CACHE_OPERATIONS)
     )
     if not supported:
         raise UnsupportedError(f"the cycle model has no timing for '{instruction.text}'")
 
 
+def _issue_class(instruction: Instruction) -> asmevo_core.IssueClass:
+    if instruction.op == _SLEEP:
+        return asmevo_core.IssueClass.NOP
+    if instruction.op == _PRIORITY:
+        return asmevo_core.IssueClass.WAIT  # the instruction buffer's, like a wait for nothing
+    return _CLASSES[instruction.unit]
+
+
+def _access(instruction: Instruction) -> asmevo_core.AccessKind:
+    if instruction.op in _CACHE_OPERATIONS:
+        return _CACHE_OPERATIONS[instruction.op]
+    if instruction.is_atomic:
+        return asmevo_core.AccessKind.ATOMIC
+    if instruction.is_store:
+        return asmevo_core.AccessKind.STORE
+    if instruction.unit is Unit.VMEM and ("lds" in instruction.op.split("_")
+                                          or instruction.modifier("lds") is not None):
+        return asmevo_core.AccessKind.LOAD_TO_LDS
+    return asmevo_core.AccessKind.LOAD
+
+
 def _wait_states(instruction: Instruction) -> int:
     """``s_nop N`` gives N + 1 wait states (CDNA3 ISA, "SOPP")."""
-    operand = instruction.operands[0]
-    if operand.kind is not OperandKind.CONSTANT or not 0 <= operand.value < 16:
+    states = _immediate(instruction)
+    if not 0 <= states < 16:
         raise UnsupportedError(f"the cycle model has no timing for '{instruction.text}'")
-    return operand.value + 1
+    return states + 1
+
+
+def _immediate(instruction: Instruction) -> int:
+    operand = instruction.operands[0]
+    if operand.kind is not OperandKind.CONSTANT:
+        raise UnsupportedError(f"the cycle model has no timing for '{instruction.text}'")
+    return operand.value
 
 
 def _per_line(bytes_per_clk: float) -> int:

@@ -45,6 +45,10 @@ class IssueParameters:
     branch_not_taken: int
     barrier_release: int
     misaligned_fetch: int
+    matrix_pass: int
+    matrix_start: int
+    after_matrix: int
+    sleep: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class VectorMemoryParameters:
     minimum: int
     bytes_per_clk: int
     vl1d_bytes_per_clk: int
+    to_lds: int
+    atomic_factor: int
     queue: int
 
 
@@ -71,6 +77,7 @@ class MemoryParameters:
     hbm_latency: int
     hbm_gigabytes_per_second: int
     store_latency: int
+    atomic_latency: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +105,15 @@ _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParam
                  MemoryParameters, LdsParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"barrier_release", "misaligned_fetch", "sl1d_miss_latency",
-                          "store_overhead"})
+_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch",
+                          "sl1d_miss_latency", "store_overhead"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
 _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",
-                              "branch_not_taken"})
+                              "branch_not_taken", "matrix_pass", "matrix_start", "sleep"})
 _LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
-           "transcendental": 1 << 15, "integer_multiply": 1 << 15}
+           "transcendental": 1 << 15, "integer_multiply": 1 << 15, "matrix_pass": 1 << 10,
+           "matrix_start": 1 << 10, "sleep": 1 << 8}
 _DEFAULT_LIMIT = 1 << 20
 # Capacities in lines of 128 bytes must hold at least one line.
 _LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes"})

@@ -27,7 +27,9 @@ BYTE = st.integers(0, 255)
 INSTRUCTIONS = st.lists(st.builds(
     asmevo_core.InstructionTiming, st.sampled_from(CLASSES), busy=st.integers(4, 65535),
     vmcnt=st.integers(0, 1), lgkmcnt=st.integers(0, 2), wait_vmcnt=BYTE, wait_lgkmcnt=BYTE,
-    fetch_debt=st.integers(0, 3), store=st.booleans()), min_size=1, max_size=12)
+    fetch_debt=st.integers(0, 3),
+    access=st.sampled_from(list(asmevo_core.AccessKind)), matrix=st.sampled_from([0, 16, 65535]),
+    beside_matrix=st.booleans(), priority=st.sampled_from([0, 1, 3, 255])), min_size=1, max_size=12)
 ACCESS = st.tuples(st.lists(st.integers(0, 1 << 57), max_size=4), st.integers(0, 65535),
                    st.integers(0, (1 << 32) - 1))
 
@@ -44,7 +46,7 @@ def test_a_trace_of_another_program_is_refused(row: Row) -> None:
         simulate(TABLE, trace)
 
 
-@pytest.mark.parametrize("access", [1, -2, 1 << 40])
+@pytest.mark.parametrize("access", [1, -3, 1 << 40])
 def test_a_trace_cannot_name_an_access_it_does_not_have(access: int) -> None:
     with pytest.raises(ValueError, match="out of range"):
         asmevo_core.trace_from_waves(1, [(0, [(0, access)], [([1], 0, 4)])])
@@ -75,7 +77,7 @@ def test_the_core_ends_on_any_table_and_trace(
     """The core trusts neither: whatever passes its checks is simulated to the end."""
     index = st.integers(0, len(program) - 1)
     rows = [(number // per_group,
-             data.draw(st.lists(st.tuples(index, st.integers(-1, 0)), min_size=1, max_size=60)),
+             data.draw(st.lists(st.tuples(index, st.integers(-2, 0)), min_size=1, max_size=60)),
              [data.draw(ACCESS)])
             for number in range(per_group * groups)]
     trace = asmevo_core.trace_from_waves(per_group, rows)
@@ -85,8 +87,9 @@ def test_the_core_ends_on_any_table_and_trace(
     assert stalls.shape == (len(STALL_CAUSES), len(program))
 
 
-@pytest.mark.parametrize("wrong", [{"busy": 3}, {"vmcnt": 2}, {"lgkmcnt": 3}, {"fetch_debt": 4}])
-def test_a_table_outside_the_machine_is_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.parametrize("wrong", [{"busy": 3}, {"vmcnt": 2}, {"lgkmcnt": 3}, {"fetch_debt": 4},
+                                   {"matrix": 3}, {"priority": 4}])
+def test_a_table_outside_the_machine_is_refused(wrong: dict[str, Any]) -> None:
     program = [asmevo_core.InstructionTiming(CLASSES[0], **wrong)]
     trace = asmevo_core.trace_from_waves(1, [(0, [(0, -1)], [])])
     with pytest.raises(ValueError, match=r"instruction|debt"):

@@ -80,7 +80,8 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            work_item_dimensions: int, lds_bytes: int, poison: int, instruction_budget: int,
            resident: int = 1, threads: int = 1, seconds: float = 0.0,
            trace: Trace | None = None, private_bytes: int = 0, entry: int = 0,
-           prompt_returns: bool = False, sanitizer: Sanitizer | None = None) -> int:
+           prompt_returns: bool = False, sanitizer: Sanitizer | None = None,
+           everyone: npt.NDArray[np.uint32] | None = None, together: bool = False) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
@@ -152,12 +153,23 @@ class IssueClass(Enum):
     BARRIER = ...
     END = ...
 
+class AccessKind(Enum):
+    """What a memory instruction does in the caches."""
+
+    LOAD = ...
+    STORE = ...
+    ATOMIC = ...
+    LOAD_TO_LDS = ...
+    WRITE_BACK = ...
+    INVALIDATE = ...
+
 class InstructionTiming:
     """What the cycle model knows of one instruction."""
 
     def __init__(self, unit: IssueClass, *, busy: int = ..., vmcnt: int = ..., lgkmcnt: int = ...,
                  wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
-                 store: int = ...) -> None: ...
+                 access: AccessKind = ..., matrix: int = ..., beside_matrix: bool = ...,
+                 priority: int = ...) -> None: ...
 
 class TimingParameters:
     """Parameters of the simulated compute unit, in clk, bytes and lines."""
@@ -165,6 +177,10 @@ class TimingParameters:
     branch_taken: int
     branch_not_taken: int
     barrier_release: int
+    after_matrix: int
+    atomic_factor: int
+    atomic_latency: int
+    vmem_to_lds: int
     vmem_minimum: int
     vmem_bytes_per_clk: int
     vl1d_bytes_per_clk: int

@@ -82,7 +82,7 @@ void atomic(Wave& w, const Step& s, const LaneAccess& access) {
     if (returns) write_rows(p.data.data(), i, old);
   }
   Space::issued(w, p);
-  if (w.trace != nullptr) trace_lanes(w, access, 4);
+  if (w.trace != nullptr) trace_lanes<Space>(w, access, 4);
 }
 
 template <class T, auto F>

@@ -14,11 +14,7 @@ namespace asmevo {
 
 namespace {
 
-// Wave-instructions after which a workgroup may be waiting for another one. A workgroup of the
-// production kernels takes a few hundred thousand.
-constexpr u64 kPatience = 8'000'000;
-
-// With a budget below that, the part of it.
+// With a budget below kPatience, the part of it.
 constexpr u64 kWaitingPart = 8;
 
 struct Stopped {};

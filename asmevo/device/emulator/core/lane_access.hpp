@@ -20,11 +20,36 @@ struct LaneAccess {
   u64 active;
 };
 
-inline void trace_lanes(Wave& w, const LaneAccess& access, u64 unit) {
+// Where the cycle model sees a lane's bytes. Scratch is interleaved by dword over the lanes, and each
+// wave has its own (LLVM AMDGPUUsage, "Private"); which addresses is the driver's choice, so it is put
+// where no dispatch has memory.
+template <class Space>
+u64 traced_address(const Wave& w, u64 address, std::size_t lane) {
+  constexpr u64 kScratch = u64{1} << 60;
+  if constexpr (std::is_same_v<Space, GlobalSpace>) return address;
+  if (std::is_same_v<Space, FlatSpace> && address >> 32 == kSharedAperture >> 32) {
+    throw Fault(FaultKind::kIllegal, "the cycle model has no timing for a flat access to LDS");
+  }
+  if (std::is_same_v<Space, FlatSpace> && address >> 32 != kPrivateAperture >> 32) return address;
+  const u64 wave = u64{w.trace->workgroup} * 16 + w.trace->wave;
+  const u64 offset = address & 0xffffffffu;
+  return kScratch + (wave << 24) + offset / 4 * (4 * kLanes) + 4 * lane + offset % 4;
+}
+
+template <class Space>
+void trace_lanes(Wave& w, const LaneAccess& access, u64 unit) {
   Tracer tracer(*w.trace);
   for (u64 m = access.active; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
-    if (access.words[i] != 0) tracer.touch(access.address[i], unit * access.words[i]);
+    if (access.words[i] == 0) continue;
+    const u64 size = unit * access.words[i];
+    if (traced_address<Space>(w, access.address[i], i) == access.address[i]) {
+      tracer.touch(access.address[i], size);
+      continue;
+    }
+    for (u64 at = 0; at < size; at += 4) {
+      tracer.touch(traced_address<Space>(w, access.address[i] + at, i), std::min<u64>(size, 4));
+    }
   }
   tracer.finish();
 }
@@ -165,7 +190,7 @@ void load(Wave& w, const Step& s, const LaneAccess& access) {
     for (std::size_t k = 0; k < F.words; ++k) p.data[k * kLanes + i] = widen<F>(word[k]);
   }
   Space::issued(w, p);
-  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+  if (w.trace != nullptr) trace_lanes<Space>(w, access, F.bytes);
 }
 
 template <Field F, class Space>
@@ -182,7 +207,7 @@ void store(Wave& w, const Step& s, const LaneAccess& access) {
     }
   }
   Space::issued(w, p);
-  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+  if (w.trace != nullptr) trace_lanes<Space>(w, access, F.bytes);
 }
 
 // One unit a lane to LDS at M0[15:0] plus the instruction's offset plus 4 times the lane; it arrives
@@ -198,7 +223,7 @@ void load_to_lds(Wave& w, const Step& s, const LaneAccess& access) {
     }
     p.data[i] = widen<F>(word);
   }
-  if (w.trace != nullptr) trace_lanes(w, access, F.bytes);
+  if (w.trace != nullptr) trace_lanes<Space>(w, access, F.bytes);
 }
 
 }  // namespace asmevo

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "independent_run.hpp"
@@ -69,39 +71,74 @@ class Snapshot {
   std::vector<std::pair<const MappedRegion*, const u8*>> regions_;
 };
 
-// `before`: bytes of the workgroups that have ended.
-void check_size(const Trace& trace, std::size_t before, const std::vector<WaveTrace>& running) {
-  std::size_t bytes = before;
-  for (const WaveTrace& t : running) bytes += t.size_in_bytes();
-  if (bytes <= trace.limit_in_bytes) return;
-  Fault fault(FaultKind::kBudget, "the trace of the launch takes more than " +
-                                      std::to_string(trace.limit_in_bytes) + " bytes");
-  fault.workgroup = running.front().workgroup;
-  throw fault;
-}
+struct OutOfPatience {};
+
+// What is traced of workgroups that run at the same time, in the order they were asked for.
+class Traces {
+ public:
+  Traces(std::span<const u32> order, std::size_t limit_in_bytes)
+      : order_(order), limit_in_bytes_(limit_in_bytes) {
+    for (const u32 id : order) waves_[id];
+  }
+  bool wants(u32 id) const { return waves_.contains(id); }
+
+  // Throws `Fault` when everything traced so far, this workgroup's part included, is too large.
+  void check(const std::vector<WaveTrace>& running) {
+    if (running.empty()) return;
+    std::size_t bytes = 0;
+    for (const WaveTrace& t : running) bytes += t.size_in_bytes();
+    std::size_t& known = bytes_[running.front().workgroup];
+    total_ += bytes - known;
+    known = bytes;
+    if (total_ <= limit_in_bytes_) return;
+    Fault fault(FaultKind::kBudget, "the trace of the launch takes more than " +
+                                        std::to_string(limit_in_bytes_) + " bytes");
+    fault.workgroup = running.front().workgroup;
+    throw fault;
+  }
+  void finish(std::vector<WaveTrace>& traces) {
+    if (!traces.empty()) waves_[traces.front().workgroup] = std::move(traces);
+  }
+  void move_to(Trace& trace) {
+    for (const u32 id : order_) {
+      std::vector<WaveTrace>& waves = waves_[id];
+      std::move(waves.begin(), waves.end(), std::back_inserter(trace.waves));
+      waves.clear();
+    }
+  }
+
+ private:
+  std::span<const u32> order_;
+  std::size_t limit_in_bytes_;
+  std::size_t total_ = 0;
+  std::map<u32, std::size_t> bytes_;
+  std::map<u32, std::vector<WaveTrace>> waves_;
+};
 
 // Up to `resident` workgroups take turns; the next one starts where one has ended.
 u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
-                 std::span<const u32> order, Trace* trace, const Poll& poll) {
-  const std::size_t resident = trace != nullptr ? 1 : std::min<std::size_t>(launch.resident, order.size());
+                 std::span<const u32> order, std::size_t resident, Traces* traces, u64 patience,
+                 const Poll& poll) {
+  const auto traced = [&](u32 id) { return traces != nullptr && traces->wants(id); };
   std::vector<std::unique_ptr<ResidentWorkgroup>> running;
   Allowance allowance{launch.instruction_budget, poll};
-  std::size_t next = 0, traced = 0;
+  std::size_t next = 0;
   for (; next < resident; ++next) {
     running.push_back(std::make_unique<ResidentWorkgroup>(program, launch));
-    running.back()->begin(order[next], memory, trace != nullptr, allowance);
+    running.back()->begin(order[next], memory, traced(order[next]), allowance);
   }
   while (!running.empty()) {
     for (auto& group : running) {
       group->take_turns(allowance);
-      if (trace != nullptr) check_size(*trace, traced, group->traces());
-      if (!group->ended()) continue;
-      if (trace != nullptr) {
-        for (const WaveTrace& t : group->traces()) traced += t.size_in_bytes();
-        std::move(group->traces().begin(), group->traces().end(), std::back_inserter(trace->waves));
+      if (traces != nullptr) traces->check(group->traces());
+      if (!group->ended()) {
+        if (group->executed() > patience) throw OutOfPatience{};
+        continue;
       }
+      if (traces != nullptr) traces->finish(group->traces());
       if (next < order.size()) {
-        group->begin(order[next++], memory, trace != nullptr, allowance);
+        group->begin(order[next], memory, traced(order[next]), allowance);
+        ++next;
       } else {
         group.reset();
       }
@@ -109,6 +146,36 @@ u64 run_resident(const Program& program, Memory& memory, const Launch& launch,
     std::erase(running, nullptr);
   }
   return launch.instruction_budget - allowance.instructions;
+}
+
+constexpr u64 kEndless = ~u64{0};
+
+u64 run_traced(const Program& program, Memory& memory, const Launch& launch,
+               std::span<const u32> order, Trace& trace, const Poll& poll) {
+  Traces traces(order, trace.limit_in_bytes);
+  const bool together = launch.together && !launch.everyone.empty();
+  const auto all = [&] {
+    const std::size_t resident = std::min<std::size_t>(launch.resident, launch.everyone.size());
+    return run_resident(program, memory, launch, launch.everyone, resident, &traces, kEndless, poll);
+  };
+  u64 executed = 0;
+  if (together) {
+    executed = all();
+  } else {
+    std::optional<Snapshot> before;
+    const bool others = launch.everyone.size() > order.size();
+    if (others) before.emplace(memory);
+    try {
+      executed = run_resident(program, memory, launch, order, 1, &traces,
+                              others ? kPatience : kEndless, poll);
+    } catch (const OutOfPatience&) {
+      before->restore();
+      traces = Traces(order, trace.limit_in_bytes);
+      executed = all();
+    }
+  }
+  traces.move_to(trace);
+  return executed;
 }
 
 }  // namespace
@@ -135,7 +202,8 @@ u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<
   if (trace != nullptr) {
     const u32 items = launch.workgroup[0] * launch.workgroup[1] * launch.workgroup[2];
     trace->waves_per_workgroup = static_cast<u32>((items + kLanes - 1) / kLanes);
-    return run_resident(program, memory, launch, order, trace, watched);
+    check(launch, launch.everyone);
+    return run_traced(program, memory, launch, order, *trace, watched);
   }
   if (launch.sanitizer != nullptr && &launch.sanitizer->program() != &program) {
     throw std::invalid_argument("the sanitizer was made for another program");
@@ -153,7 +221,8 @@ u64 run(const Program& program, Memory& memory, const Launch& launch, std::span<
   }
   if (auto n = run_independently(program, memory, launch, order, 1, watched)) return *n;
   restart(*before);
-  return run_resident(program, memory, launch, order, nullptr, watched);
+  const std::size_t resident = std::min<std::size_t>(launch.resident, order.size());
+  return run_resident(program, memory, launch, order, resident, nullptr, kEndless, watched);
 }
 
 }  // namespace asmevo

@@ -41,11 +41,21 @@ struct Launch {
   // the last moment that the waits allow. Either is a run that hardware might do.
   bool prompt_returns = false;
   Sanitizer* sanitizer = nullptr;  // told of every instruction before it runs
+  // Under trace, the whole launch in its order: it runs instead of the traced workgroups alone where
+  // these may depend on the others.
+  std::vector<u32> everyone{};
+  bool together = false;  // they do: run everyone at once
 };
+
+// Wave-instructions after which a workgroup may be waiting for another one. A workgroup of the
+// production kernels takes a few hundred thousand.
+inline constexpr u64 kPatience = 8'000'000;
 
 // Runs `order`, a list of linear workgroup ids, and returns the wave-instructions executed.
 // `poll` is called on the calling thread some ten times a second at least and may throw. When
-// `trace` is given, workgroups are traced and run one after another. Throws `Fault`.
+// `trace` is given, the workgroups of `order` are traced. They run one after another, and no others;
+// with `together`, or when one runs for as long as one that waits, `everyone` runs as resident
+// workgroups. Throws `Fault`.
 u64 run(const Program& program, Memory& memory, const Launch& launch,
         std::span<const u32> order, Trace* trace, const std::function<void()>& poll);
 

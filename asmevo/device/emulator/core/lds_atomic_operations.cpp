@@ -3,6 +3,7 @@
 
 #include "atomic_function.hpp"
 #include "lane_rows.hpp"
+#include "lds_banks.hpp"
 #include "line_tracer.hpp"
 #include "operation.hpp"
 
@@ -31,8 +32,17 @@ Pending& begin(Wave& w, const Step& s) {
   p.words = s.dst_words;
   p.dst = s.dst;
   p.lanes = w.active();
-  if (w.trace != nullptr) Tracer(*w.trace).finish();
   return p;
+}
+
+void trace_atomic(Wave& w, const u32* address, const u32* offsets, std::size_t parts, u32 words) {
+  Tracer tracer(*w.trace);
+  u32 cycles = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    cycles += lds_cycles(address, offsets[part], w.active(), words, true, true);
+  }
+  tracer.add_bytes(u64{static_cast<u32>(std::popcount(w.active()))} * 4 * words * parts);
+  tracer.finish(cycles);
 }
 
 // Lanes take effect one after another, in rising order, like those of atomics in memory. Two parts
@@ -43,6 +53,7 @@ void lds_atomic(Wave& w, const Step& s) {
   const u32* address = w.v + s.src[0].index * kLanes;
   const u32 offsets[2] = {static_cast<u32>(s.imm0) * Scale, static_cast<u32>(s.imm1) * Scale};
   Pending& p = begin(w, s);
+  if (w.trace != nullptr) trace_atomic(w, address, offsets, Parts, kWords);
   for (u64 m = p.lanes; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     for (std::size_t part = 0; part < Parts; ++part) {
@@ -65,6 +76,8 @@ void conditional_exchange_pair(Wave& w, const Step& s) {
   const u32* address = w.v + s.src[0].index * kLanes;
   const u32* data = w.v + s.src[1].index * kLanes;
   Pending& p = begin(w, s);
+  const u32 offset = static_cast<u32>(s.imm0);
+  if (w.trace != nullptr) trace_atomic(w, address, &offset, 1, 2);
   for (u64 m = p.lanes; m != 0; m &= m - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(m));
     const u32 at = (address[i] + static_cast<u32>(s.imm0)) & 0xfff8u;

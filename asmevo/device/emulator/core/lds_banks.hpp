@@ -24,7 +24,8 @@ inline std::size_t lds_group(std::size_t lane, std::uint32_t words, bool write) 
 }
 
 inline std::uint32_t lds_cycles(const std::uint32_t* address, std::uint32_t offset,
-                                std::uint64_t active, std::uint32_t words, bool write) {
+                                std::uint64_t active, std::uint32_t words, bool write,
+                                bool atomic = false) {
   // Up to 32 dwords of a group; a group's cost is that of its busiest bank.
   std::array<std::array<std::uint32_t, 33>, 8> dwords;
   std::array<std::uint32_t, 8> counts{};
@@ -42,7 +43,8 @@ inline std::uint32_t lds_cycles(const std::uint32_t* address, std::uint32_t offs
     for (std::uint32_t i = 0; i < counts[group]; ++i) {
       const std::uint32_t dword = dwords[group][i];
       bool seen = false;
-      for (std::uint32_t j = 0; j < i && !seen; ++j) seen = dwords[group][j] == dword;
+      // Atomics on the same dword take effect one after another.
+      for (std::uint32_t j = 0; !atomic && j < i && !seen; ++j) seen = dwords[group][j] == dword;
       if (seen) continue;
       const std::uint32_t n = ++load[dword % kBanks];
       worst = n > worst ? n : worst;

@@ -160,11 +160,15 @@ u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::a
            std::array<u32, 3> workgroup, const std::vector<u32>& user_sgprs,
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
            u64 instruction_budget, u32 resident, u32 threads, double seconds, Trace* trace,
-           u32 private_bytes, u32 entry, bool prompt_returns,
-           Sanitizer* sanitizer) {
+           u32 private_bytes, u32 entry, bool prompt_returns, Sanitizer* sanitizer,
+           const std::optional<Ids>& everyone, bool together) {
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
                           lds_bytes, private_bytes, entry, poison, instruction_budget, resident,
-                          threads, seconds, prompt_returns, sanitizer};
+                          threads, seconds, prompt_returns, sanitizer,
+                          everyone ? std::vector<u32>(everyone->data(),
+                                                      everyone->data() + everyone->size())
+                                   : std::vector<u32>{},
+                          together};
   const std::span<const u32> ids(order.data(), order.size());
   nb::gil_scoped_release released;
   const auto poll = [] {
@@ -305,7 +309,8 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("instruction_budget"), nb::arg("resident") = 1, nb::arg("threads") = 1,
         nb::arg("seconds") = 0.0, nb::arg("trace").none() = nullptr,
         nb::arg("private_bytes") = 0, nb::arg("entry") = 0,
-        nb::arg("prompt_returns") = false, nb::arg("sanitizer").none() = nullptr);
+        nb::arg("prompt_returns") = false, nb::arg("sanitizer").none() = nullptr,
+        nb::arg("everyone").none() = nb::none(), nb::arg("together") = false);
   bind_timing(m);
   bind_sanitizer(m);
 }

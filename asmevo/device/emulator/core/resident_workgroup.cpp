@@ -244,6 +244,7 @@ u64 ResidentWorkgroup::execute(Wave& w, u64 limit) {
     if constexpr (Checked) launch_.sanitizer->before(w, pc, s);
     if (w.vskip && s.skippable) [[unlikely]] {
       // Not issued: it raises no counter either.
+      if constexpr (Traced) w.trace->entries.back().access = kSkipped;
     } else if (w.gpr_index_enabled && s.is_vector) [[unlikely]] {
       run_indexed(w, s);
     } else {

@@ -86,6 +86,7 @@ void scalar_store(Wave& w, const Step& s) {
     std::memcpy(w.memory->access(access.address, access.valid, true, 0), &w.s[s.dst], access.valid);
   }
   issue_scalar(w, Words > 1 ? 2 : 1, 0, 0);
+  if (w.trace != nullptr) trace_scalar(w, access);
 }
 
 template <class T, auto F, class Space>
@@ -106,6 +107,7 @@ void scalar_atomic(Wave& w, const Step& s) {
   }
   Pending& p = issue_scalar(w, kWords, s.flags & kFlagReturn ? kWords : 0, s.dst);
   std::memcpy(p.data.data(), &old, sizeof old);
+  if (w.trace != nullptr) trace_scalar(w, access);
 }
 
 // Timers advance with the instructions that the wave executes, four cycles each, so that they are

@@ -11,6 +11,8 @@ namespace asmevo::timing {
 namespace {
 
 constexpr std::uint64_t kNever = ~0ull;
+// The instruction buffer drops what VSKIP skips: a turn, and no unit.
+constexpr InstructionTiming kSkippedTiming{.unit = IssueClass::Wait};
 
 struct Wave {
   const WaveTrace* trace = nullptr;
@@ -19,6 +21,7 @@ struct Wave {
   std::uint32_t fetch_debt = 0;
   std::uint64_t next = 0;  // first turn after the previous instruction
   std::uint64_t lds_done = 0;
+  std::uint64_t matrix_done = 0;  // when its last matrix operation has left the pipe
   VmQueue vm;
   LgkmQueue lgkm;
 };
@@ -28,9 +31,13 @@ struct Simd {
   std::array<std::uint64_t, kMaxSlots> ready;  // kNever: at a barrier, or slot empty
   std::array<IssueClass, kMaxSlots> unit{};
   std::array<bool, kMaxSlots> occupied{};
+  std::array<bool, kMaxSlots> whole{};  // what is next needs the matrix pipe idle
+  std::array<std::uint8_t, kMaxSlots> priority{};
+  bool prioritised = false;  // some wave has ever had a priority above 0
   std::uint32_t free = 0;
   std::uint32_t first = 0;  // where the next round-robin scan starts
   std::uint64_t alu_free = 0;
+  std::uint64_t matrix_free = 0;
   std::uint64_t event = kNever;
 
   Simd() { ready.fill(kNever); }
@@ -89,6 +96,10 @@ class ComputeUnit {
   }
 
  private:
+  const InstructionTiming& timing_of(const TraceEntry& entry) const {
+    return entry.access == kSkipped ? kSkippedTiming : program_[entry.instruction];
+  }
+
   // First turn of a SIMD at or after `clk`.
   static std::uint64_t align(std::uint64_t clk, std::uint32_t simd) {
     return clk + ((simd - clk) & (kTurn - 1));
@@ -126,15 +137,19 @@ class ComputeUnit {
     while (simd.occupied[slot]) ++slot;
     --simd.free;
     simd.occupied[slot] = true;
+    simd.priority[slot] = 0;
     simd.waves[slot] = Wave{};
     simd.waves[slot].trace = &trace;
     simd.waves[slot].group = next_group_;
     prepare(s, slot, align(clk, s));
   }
 
-  // When the unit that a class needs can take another instruction.
-  std::uint64_t unit_free(const Simd& simd, IssueClass unit) const {
-    if (unit == IssueClass::Valu) return simd.alu_free;
+  // When the unit that a slot's instruction needs can take another.
+  std::uint64_t unit_free(const Simd& simd, std::uint32_t slot) const {
+    const IssueClass unit = simd.unit[slot];
+    if (unit == IssueClass::Valu) {
+      return simd.whole[slot] ? std::max(simd.alu_free, simd.matrix_free) : simd.alu_free;
+    }
     if (unit == IssueClass::Vmem) return vmem_starts_[vmem_count_ % vmem_starts_.size()];
     return 0;
   }
@@ -144,19 +159,28 @@ class ComputeUnit {
     std::uint32_t ports = 0;
     bool issued = false;
     const std::uint32_t begin = simd.first;
-    for (std::uint32_t k = 0; k < kMaxSlots; ++k) {
-      const std::uint32_t slot = (begin + k) % kMaxSlots;
-      const IssueClass unit = simd.unit[slot];
-      if (simd.ready[slot] > clk || (ports & port(unit)) || unit_free(simd, unit) > clk) continue;
-      ports |= port(unit);
-      if (!issued) simd.first = (slot + 1) % kMaxSlots;
-      issued = true;
-      issue(s, slot, clk);
+    const auto scan = [&](int priority) {
+      for (std::uint32_t k = 0; k < kMaxSlots; ++k) {
+        const std::uint32_t slot = (begin + k) % kMaxSlots;
+        const IssueClass unit = simd.unit[slot];
+        if (simd.ready[slot] > clk || (priority >= 0 && simd.priority[slot] != priority)) continue;
+        if ((ports & port(unit)) || unit_free(simd, slot) > clk) continue;
+        ports |= port(unit);
+        if (!issued) simd.first = (slot + 1) % kMaxSlots;
+        issued = true;
+        issue(s, slot, clk);
+      }
+    };
+    if (simd.prioritised) {
+      // The waves of a higher priority choose first (CDNA3 ISA, "S_SETPRIO").
+      for (int priority = kPriorities - 1; priority >= 0; --priority) scan(priority);
+    } else {
+      scan(-1);
     }
     simd.event = kNever;
     for (std::uint32_t slot = 0; slot < kMaxSlots; ++slot) {
       if (simd.ready[slot] == kNever) continue;
-      wake(s, std::max(simd.ready[slot], unit_free(simd, simd.unit[slot])), clk + kTurn);
+      wake(s, std::max(simd.ready[slot], unit_free(simd, slot)), clk + kTurn);
     }
   }
 
@@ -169,7 +193,7 @@ class ComputeUnit {
     Simd& simd = simds_[s];
     Wave& wave = simd.waves[slot];
     const std::uint32_t index = wave.trace->entries[wave.position].instruction;
-    const InstructionTiming& in = program_[index];
+    const InstructionTiming& in = timing_of(wave.trace->entries[wave.position]);
     wave.next = next;
     std::uint64_t ready = next;
     StallCause cause = StallCause::Fetch;
@@ -188,6 +212,9 @@ class ComputeUnit {
     if (in.wait_lgkmcnt < kLgkmcntMax) {
       hold(wave.lgkm.bounded(in.wait_lgkmcnt, next), StallCause::Lgkmcnt);
     }
+    if (!in.beside_matrix && wave.matrix_done != 0) {
+      hold(wave.matrix_done + p_.after_matrix, StallCause::UnitBusy);
+    }
     if (in.vmcnt) hold(wave.vm.bounded(kVmcntMax - 1, next), StallCause::Vmcnt);
     if (in.lgkmcnt) hold(wave.lgkm.counted(kLgkmcntMax - in.lgkmcnt, next), StallCause::Lgkmcnt);
 
@@ -195,6 +222,7 @@ class ComputeUnit {
     if (ready > next) stall(index, cause, ready - next);
     simd.ready[slot] = ready;
     simd.unit[slot] = in.unit;
+    simd.whole[slot] = in.matrix != 0 || !in.beside_matrix;
     wake(s, ready, 0);
   }
 
@@ -202,7 +230,7 @@ class ComputeUnit {
     Simd& simd = simds_[s];
     Wave& wave = simd.waves[slot];
     const TraceEntry& entry = wave.trace->entries[wave.position];
-    const InstructionTiming& in = program_[entry.instruction];
+    const InstructionTiming& in = timing_of(entry);
     ++result_.issued[entry.instruction];
     if (clk > simd.ready[slot]) {
       stall(entry.instruction, StallCause::UnitBusy, clk - simd.ready[slot]);
@@ -210,14 +238,22 @@ class ComputeUnit {
     // A wave that waits a turn has its instruction buffer filled meanwhile.
     if (clk > wave.next) wave.fetch_debt = 0;
     ++wave.position;
+    if (in.priority != kNoPriority) {
+      simd.priority[slot] = in.priority;
+      simd.prioritised |= in.priority != 0;
+    }
 
     std::uint64_t next = clk + kTurn;
     switch (in.unit) {
       case IssueClass::Valu:
         simd.alu_free = clk + in.busy;
         complete(simd.alu_free);
+        if (in.matrix != 0) {
+          wave.matrix_done = simd.matrix_free = clk + in.matrix;
+          complete(simd.matrix_free);
+        }
         break;
-      case IssueClass::Smem: scalar_load(wave, in, access_of(wave, entry), clk); break;
+      case IssueClass::Smem: scalar_memory(wave, in, access_of(wave, entry), clk); break;
       case IssueClass::Vmem: vector_memory(wave, in, access_of(wave, entry), clk); break;
       case IssueClass::Lds: local_memory(s, wave, in, access_of(wave, entry), clk); break;
       case IssueClass::Branch:
@@ -251,11 +287,14 @@ class ComputeUnit {
     return entry.access == kNoAccess ? Access{} : wave.trace->accesses[entry.access];
   }
 
-  void scalar_load(Wave& wave, const InstructionTiming& in, const Access& access,
-                   std::uint64_t clk) {
+  void scalar_memory(Wave& wave, const InstructionTiming& in, const Access& access,
+                     std::uint64_t clk) {
+    if (in.access == AccessKind::Invalidate) memory_.invalidate_scalar();
     std::uint64_t done = clk + p_.sl1d_latency;
     for (std::uint32_t i = 0; i < access.line_count; ++i) {
-      done = std::max(done, memory_.load_scalar(wave.trace->lines[access.first_line + i], clk));
+      const std::uint64_t line = wave.trace->lines[access.first_line + i];
+      done = std::max(done, in.access == AccessKind::Load ? memory_.load_scalar(line, clk)
+                                                          : move_line(in.access, line, clk));
     }
     complete(done);
     if (in.lgkmcnt) wave.lgkm.push(clk, done, in.lgkmcnt, true);
@@ -264,20 +303,46 @@ class ComputeUnit {
   void vector_memory(Wave& wave, const InstructionTiming& in, const Access& access,
                      std::uint64_t clk) {
     const std::uint64_t start = std::max(clk, vmem_free_);
-    const std::uint64_t cycles = std::max<std::uint64_t>(
+    std::uint64_t cycles = std::max<std::uint64_t>(
         {p_.vmem_minimum, ceil_div(access.bytes, p_.vmem_bytes_per_clk),
          ceil_div(access.line_count * kLineBytes, p_.vl1d_bytes_per_clk)});
+    std::uint64_t latency = p_.vl1d_latency;
+    switch (in.access) {
+      case AccessKind::Store:
+      case AccessKind::WriteBack: latency = p_.store_latency; break;
+      case AccessKind::Atomic:
+        cycles *= p_.atomic_factor;
+        latency = p_.atomic_latency;
+        break;
+      case AccessKind::LoadToLds:
+        cycles = std::max<std::uint64_t>(cycles, p_.vmem_to_lds);
+        // Booked at issue although the data arrives later: what counts is the share of the banks.
+        lds_free_ = std::max(clk, lds_free_) + ceil_div(access.bytes, p_.lds_bytes_per_clk);
+        break;
+      case AccessKind::Invalidate: memory_.invalidate_vector(); break;
+      case AccessKind::Load: break;
+    }
     vmem_free_ = start + cycles;
     vmem_starts_[vmem_count_++ % vmem_starts_.size()] = start;
 
-    std::uint64_t done = start + (in.store ? p_.store_latency : p_.vl1d_latency);
+    std::uint64_t done = start + latency;
     for (std::uint32_t i = 0; i < access.line_count; ++i) {
       const std::uint64_t line = wave.trace->lines[access.first_line + i];
       const std::uint64_t lookup = start + i * cycles / access.line_count;
-      done = std::max(done, in.store ? memory_.store(line, lookup) : memory_.load(line, lookup));
+      done = std::max(done, move_line(in.access, line, lookup));
     }
     if (in.vmcnt) done = wave.vm.push(done);
+    // A flat access raises both counters; it returns in no order with LDS operations.
+    if (in.lgkmcnt) wave.lgkm.push(clk, done, in.lgkmcnt, true);
     complete(done);
+  }
+
+  std::uint64_t move_line(AccessKind kind, std::uint64_t line, std::uint64_t clk) {
+    switch (kind) {
+      case AccessKind::Store: return memory_.store(line, clk);
+      case AccessKind::Atomic: return memory_.atomic(line, clk);
+      default: return memory_.load(line, clk);
+    }
   }
 
   // Two SIMDs share a path to the LDS, and the two paths share its banks.
@@ -289,7 +354,8 @@ class ComputeUnit {
     const std::uint64_t cycles =
         std::max<std::uint64_t>(
             {kTurn, ceil_div(access.bytes, p_.lds_pair_bytes_per_clk), conflicts}) +
-        (in.store ? p_.lds_store_overhead : 0);
+        (in.access == AccessKind::Store || in.access == AccessKind::Atomic ? p_.lds_store_overhead
+                                                                           : 0);
     path = start + cycles;
     // Counted from issue: a request that waits for its path leaves the banks to the other path.
     lds_free_ = std::max(clk, lds_free_) +

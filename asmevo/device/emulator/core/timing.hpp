@@ -16,12 +16,18 @@ inline constexpr std::uint32_t kMaxSlots = 8;   // wave slots of a SIMD
 inline constexpr std::uint32_t kVmcntMax = 63;  // 6-bit and 4-bit counters (CDNA3 ISA, s_waitcnt)
 inline constexpr std::uint32_t kLgkmcntMax = 15;
 inline constexpr std::uint8_t kNoWait = 0xff;
+inline constexpr std::uint8_t kNoPriority = 0xff;
 
 // What decides how an instruction issues.
 enum class IssueClass : std::uint8_t {
   Salu, Smem, Valu, Vmem, Lds, Branch, Wait, Nop, Barrier, End
 };
 inline constexpr std::uint8_t kIssueClasses = 10;
+
+// What a memory instruction does in the caches.
+enum class AccessKind : std::uint8_t { Load, Store, Atomic, LoadToLds, WriteBack, Invalidate };
+inline constexpr std::uint8_t kAccessKinds = 6;
+inline constexpr std::uint8_t kPriorities = 4;  // s_setprio 0..3
 
 // Why a wave could not issue; the order of the rows of Result::stalls.
 enum class StallCause : std::uint8_t { Vmcnt, Lgkmcnt, Dependency, UnitBusy, Barrier, Fetch, Nop };
@@ -36,7 +42,10 @@ struct InstructionTiming {
   std::uint8_t wait_vmcnt = kNoWait;  // Wait: upper bounds, or kNoWait
   std::uint8_t wait_lgkmcnt = kNoWait;
   std::uint8_t fetch_debt = 0;  // clk by which fetching it falls behind issue
-  bool store = false;
+  AccessKind access = AccessKind::Load;  // of a memory instruction
+  std::uint16_t matrix = 0;     // Valu: clk the SIMD's matrix pipe is taken
+  bool beside_matrix = true;    // Valu: may start while the matrix pipe works
+  std::uint8_t priority = kNoPriority;  // of the wave from here on, or kNoPriority
 };
 
 // All times in clk, all rates as clk/256 a 128-byte line.
@@ -44,9 +53,12 @@ struct Parameters {
   std::uint32_t branch_taken = 0;
   std::uint32_t branch_not_taken = 0;
   std::uint32_t barrier_release = 0;
+  std::uint32_t after_matrix = 0;      // from a wave's matrix operation to what cannot run beside it
   std::uint32_t vmem_minimum = 0;      // address processing of one instruction
   std::uint32_t vmem_bytes_per_clk = 0;
   std::uint32_t vl1d_bytes_per_clk = 0;
+  std::uint32_t vmem_to_lds = 0;       // the pipe's clk for one load to LDS, at least
+  std::uint32_t atomic_factor = 0;     // how many times as long as a store an atomic takes
   std::uint32_t vmem_queue = 0;        // instructions the CU holds before address processing
   std::uint32_t vl1d_latency = 0;
   std::uint32_t vl1d_lines = 0;
@@ -56,6 +68,7 @@ struct Parameters {
   std::uint32_t l2_latency = 0;
   std::uint32_t hbm_latency = 0;
   std::uint32_t store_latency = 0;
+  std::uint32_t atomic_latency = 0;
   std::uint32_t l2_clk_per_line_q8 = 0;
   std::uint32_t hbm_clk_per_line_q8 = 0;
   std::uint32_t lds_latency = 0;        // without data cycles

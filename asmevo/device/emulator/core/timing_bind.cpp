@@ -47,7 +47,7 @@ std::tuple<std::uint64_t, Array, Array> run(const std::vector<InstructionTiming>
 
 // (lines, LDS data cycles, bytes) of one memory instruction.
 using AccessRow = std::tuple<std::vector<std::uint64_t>, std::uint16_t, std::uint32_t>;
-// (workgroup, [(instruction, access or -1)], accesses) of one wave.
+// (workgroup, [(instruction, access, -1 without or -2 skipped)], accesses) of one wave.
 using WaveRow = std::tuple<std::uint32_t, std::vector<std::pair<std::uint32_t, std::int64_t>>,
                            std::vector<AccessRow>>;
 
@@ -59,11 +59,13 @@ Trace trace_from_waves(std::uint32_t waves_per_workgroup, const std::vector<Wave
     wave.workgroup = workgroup;
     wave.wave = waves_per_workgroup ? trace.waves.size() % waves_per_workgroup : 0;
     for (const auto& [instruction, access] : entries) {
-      if (access < -1 || access >= static_cast<std::int64_t>(accesses.size())) {
+      if (access < -2 || access >= static_cast<std::int64_t>(accesses.size())) {
         throw std::invalid_argument("an entry names a memory access out of range");
       }
       wave.entries.push_back(
-          {instruction, access < 0 ? kNoAccess : static_cast<std::uint32_t>(access)});
+          {instruction, access == -2   ? kSkipped
+                        : access == -1 ? kNoAccess
+                                       : static_cast<std::uint32_t>(access)});
     }
     for (const auto& [lines, lds_cycles, bytes] : accesses) {
       if (lines.size() > std::numeric_limits<std::uint16_t>::max()) {
@@ -96,24 +98,39 @@ void bind_timing(nb::module_& m) {
       .value("BARRIER", IssueClass::Barrier)
       .value("END", IssueClass::End);
 
+  nb::enum_<AccessKind>(m, "AccessKind")
+      .value("LOAD", AccessKind::Load)
+      .value("STORE", AccessKind::Store)
+      .value("ATOMIC", AccessKind::Atomic)
+      .value("LOAD_TO_LDS", AccessKind::LoadToLds)
+      .value("WRITE_BACK", AccessKind::WriteBack)
+      .value("INVALIDATE", AccessKind::Invalidate);
+
   nb::class_<InstructionTiming>(m, "InstructionTiming")
       .def(
           "__init__",
           [](InstructionTiming* self, IssueClass unit, std::uint16_t busy, std::uint8_t vmcnt,
              std::uint8_t lgkmcnt, std::uint8_t wait_vmcnt, std::uint8_t wait_lgkmcnt,
-             std::uint8_t fetch_debt, bool store) {
-            new (self) InstructionTiming{unit,         busy,       vmcnt, lgkmcnt, wait_vmcnt,
-                                         wait_lgkmcnt, fetch_debt, store};
+             std::uint8_t fetch_debt, AccessKind access, std::uint16_t matrix, bool beside_matrix,
+             std::uint8_t priority) {
+            new (self) InstructionTiming{unit,         busy,       vmcnt,  lgkmcnt,
+                                         wait_vmcnt,   wait_lgkmcnt, fetch_debt, access,
+                                         matrix,       beside_matrix, priority};
           },
           "unit"_a, nb::kw_only(), "busy"_a = kTurn, "vmcnt"_a = 0, "lgkmcnt"_a = 0,
           "wait_vmcnt"_a = kNoWait, "wait_lgkmcnt"_a = kNoWait, "fetch_debt"_a = 0,
-          "store"_a = false);
+          "access"_a = AccessKind::Load, "matrix"_a = 0, "beside_matrix"_a = true,
+          "priority"_a = kNoPriority);
 
   nb::class_<Parameters>(m, "TimingParameters")
       .def(nb::init<>())
       .def_rw("branch_taken", &Parameters::branch_taken)
       .def_rw("branch_not_taken", &Parameters::branch_not_taken)
       .def_rw("barrier_release", &Parameters::barrier_release)
+      .def_rw("after_matrix", &Parameters::after_matrix)
+      .def_rw("atomic_factor", &Parameters::atomic_factor)
+      .def_rw("atomic_latency", &Parameters::atomic_latency)
+      .def_rw("vmem_to_lds", &Parameters::vmem_to_lds)
       .def_rw("vmem_minimum", &Parameters::vmem_minimum)
       .def_rw("vmem_bytes_per_clk", &Parameters::vmem_bytes_per_clk)
       .def_rw("vl1d_bytes_per_clk", &Parameters::vl1d_bytes_per_clk)

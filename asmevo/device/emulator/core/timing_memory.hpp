@@ -77,6 +77,15 @@ class LruCache {
     return hit;
   }
 
+  // Forgets every line, oldest first.
+  void clear() {
+    for (; size_ != 0; --size_) {
+      const std::uint32_t line = oldest_;
+      links_[line].present = false;
+      unlink(line);
+    }
+  }
+
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
   struct Link {
@@ -109,10 +118,10 @@ class Channel {
  public:
   explicit Channel(std::uint32_t clk_per_line_q8) : cost_(clk_per_line_q8) {}
 
-  // When a line that arrives at `clk` starts to be served.
-  std::uint64_t serve(std::uint64_t clk) {
+  // When a line that arrives at `clk` starts to be served, for `times` as long as usual.
+  std::uint64_t serve(std::uint64_t clk, std::uint32_t times = 1) {
     const std::uint64_t start = std::max(clk << 8, free_);
-    free_ = start + cost_;
+    free_ = start + cost_ * times;
     return (start + 255) >> 8;
   }
 
@@ -154,6 +163,23 @@ class MemoryHierarchy {
     state.touched = true;
     return start + p_.store_latency;
   }
+
+  // When an atomic's line has been read, changed and written in L2, where atomics are done.
+  std::uint64_t atomic(std::uint64_t line, std::uint64_t clk) {
+    State& state = state_of(numbers_.number(line));
+    std::uint64_t start = l2_channel_.serve(clk, p_.atomic_factor);
+    if (!state.touched) {
+      start = std::max(start, hbm_channel_.serve(clk)) +
+              (p_.hbm_latency - std::min(p_.l2_latency, p_.hbm_latency));
+      state.arrival = start;
+    }
+    if (!state.dirty) hbm_channel_.serve(clk);
+    state.touched = state.dirty = true;
+    return std::max(start, state.arrival) + p_.atomic_latency;
+  }
+
+  void invalidate_vector() { vl1d_.clear(); }
+  void invalidate_scalar() { sl1d_.clear(); }
 
  private:
   struct State {

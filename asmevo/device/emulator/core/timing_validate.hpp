@@ -20,6 +20,10 @@ inline void validate(std::span<const InstructionTiming> program) {
     require(in.vmcnt <= 1, "an instruction raises vmcnt by at most 1");
     require(in.lgkmcnt <= 2, "an instruction raises lgkmcnt by at most 2");
     require(in.fetch_debt < kTurn, "fetch debt is less than one issue turn");
+    require(in.matrix == 0 || in.matrix >= kTurn, "a matrix instruction takes at least one pass");
+    require(static_cast<std::uint8_t>(in.access) < kAccessKinds, "an instruction's access is unknown");
+    require(in.priority < kPriorities || in.priority == kNoPriority,
+            "an instruction sets a priority of 0 to 3");
   }
 }
 
@@ -27,11 +31,12 @@ inline void validate(const Parameters& p) {
   constexpr std::uint32_t kLimit = 1u << 20;
   for (const std::uint32_t rate :
        {p.vmem_minimum, p.vmem_bytes_per_clk, p.vl1d_bytes_per_clk, p.vmem_queue, p.vl1d_lines,
+        p.vmem_to_lds, p.atomic_factor,
         p.sl1d_lines, p.lds_pair_bytes_per_clk, p.lds_bytes_per_clk}) {
     require(rate >= 1 && rate <= kLimit, "a rate or capacity is outside 1..2^20");
   }
   for (const std::uint32_t latency :
-       {p.barrier_release, p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency,
+       {p.after_matrix, p.atomic_latency, p.barrier_release, p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency,
         p.hbm_latency, p.store_latency, p.l2_clk_per_line_q8, p.hbm_clk_per_line_q8,
         p.lds_latency, p.lds_store_overhead}) {
     require(latency <= kLimit, "a latency is outside 0..2^20");
@@ -52,7 +57,8 @@ inline void validate(const Trace& trace, std::size_t program_size) {
     require(!wave.entries.empty(), "a wave of the trace is empty");
     for (const TraceEntry& entry : wave.entries) {
       require(entry.instruction < program_size, "the trace names an instruction out of range");
-      require(entry.access == kNoAccess || entry.access < wave.accesses.size(),
+      require(entry.access == kNoAccess || entry.access == kSkipped ||
+                  entry.access < wave.accesses.size(),
               "the trace names a memory access out of range");
     }
     for (const Access& access : wave.accesses) {

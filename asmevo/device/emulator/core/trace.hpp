@@ -9,6 +9,7 @@
 namespace asmevo {
 
 inline constexpr std::uint32_t kNoAccess = 0xffffffffu;
+inline constexpr std::uint32_t kSkipped = 0xfffffffeu;  // a vector instruction that VSKIP skips
 inline constexpr std::uint64_t kLineBytes = 128;  // vL1D and L2 line of gfx942 (CDNA3 white paper)
 
 // One memory instruction: the distinct 128-byte lines it touches, in first-touch order.
@@ -22,7 +23,7 @@ struct Access {
 // One issued wave-instruction.
 struct TraceEntry {
   std::uint32_t instruction;  // index into the program
-  std::uint32_t access;       // index into WaveTrace::accesses, or kNoAccess
+  std::uint32_t access;       // index into WaveTrace::accesses, kNoAccess, or kSkipped
 };
 
 struct WaveTrace {
