@@ -23,6 +23,7 @@ from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch, Region
 from asmevo.dispatch.kernel import Kernel
 from asmevo.operation.accuracy import measure
+from asmevo.operation.declared import OperationError, expected
 from asmevo.operation.operation import Array, Arrays
 from asmevo.report.result import Result, Status
 from asmevo.task.session import ConfigError, Session
@@ -109,11 +110,11 @@ class Run:
              if not region.equal and (region.region not in varying
                                       or region.code == "guard-overwritten")), None)
         before = {r.name: np.frombuffer(r.data, r.element.dtype) for r in dispatch.regions}
-        expected: Arrays = {}
+        wanted: Arrays = {}
         if kernel.operation is not None:
             # Boundary inputs hold infinities and NaNs, and references pass them on.
             with np.errstate(all="ignore"):
-                expected = kernel.operation.reference(before, dispatch.names)
+                wanted = expected(kernel.operation, before, dispatch.names)
         damaged = {c.region: c.code for c in compare(dispatch, first.regions, first.regions, _EXACT)
                    if not c.equal}
         for index, region in enumerate(dispatch.regions):
@@ -122,7 +123,7 @@ class Run:
             facts["buffers"].append({
                 **_summary(region, found[0]),
                 "damage": damaged.get(region.name),
-                **_worst([_against(kernel, region.name, values, expected) for values in found]),
+                **_worst([_against(kernel, region.name, values, wanted) for values in found]),
             })
         return facts
 
@@ -156,11 +157,16 @@ def _summary(region: Region, values: Array) -> dict[str, Any]:
     }
 
 
-def _against(kernel: Kernel, name: str, found: Array, expected: Arrays) -> dict[str, Any]:
+def _against(kernel: Kernel, name: str, found: Array, wanted: Arrays) -> dict[str, Any]:
     """The distance from the reference, and whether that is within what the YAML demands."""
-    if name not in expected:
+    if name not in wanted:
         return {"accuracy": None, "within": None}
-    accuracy = measure(found, expected[name].reshape(-1))
+    reference = wanted[name].reshape(-1)
+    if len(reference) != len(found):
+        raise OperationError(f"the operation {type(kernel.operation).__name__} gives "
+                             f"{len(reference)} elements for the buffer '{name}', which has "
+                             f"{len(found)}")
+    accuracy = measure(found, reference)
     bound = kernel.accuracy.get(name)
     within = None if bound is None else bound.holds(accuracy)
     return {"accuracy": asdict(accuracy), "within": within}
