@@ -124,7 +124,7 @@ class DeclaredOracle:
             name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
             workgroup=(x, y, z), regions=regions, pointers=pointers,
             dynamic_lds=dynamic_lds, held_out=held_out,
-            names=known, relies_on_time=launch.relies_on_time,
+            names=known, relies_on_time=launch.relies_on_time, family=family,
         )
 
 

@@ -28,6 +28,9 @@ from asmevo.operation.operation import Array, Arrays
 from asmevo.report.result import Result, Status
 from asmevo.task.session import ConfigError, Session
 
+# What a YAML demands was found with normal inputs and means nothing for others: sums cancel in the
+# wide ones, and those of boundary ones overflow.
+_BOUND_FAMILIES = ("normal",)
 _EXACT = Tolerance(cosine=1.0, max_abs=0.0)
 
 
@@ -39,8 +42,10 @@ class Run:
     kernel agrees with the formula it implements, only with itself, which the gates look at.
 
     Every buffer that the kernel writes is compared with the reference of the kernel's operation and
-    held against the accuracy that its YAML demands; repeats must give the same bytes, except in
-    buffers whose bytes depend on the order of workgroups: those are held against it every time.
+    held against the accuracy that its YAML demands, if its inputs are of the family ``normal``, for
+    which that is meant: of other families the distance is shown without a verdict. Repeats must
+    give the same bytes, except in buffers whose bytes depend on the order of workgroups: those are
+    held against it every time.
     ``sanitize`` launches each dispatch once more under the device's sanitizer; what that reports is
     shown and decides nothing, since production kernels have findings of their own.
     """
@@ -68,7 +73,7 @@ class Run:
         instructions = sum(launch["wave_instructions"] for launch in launches)
         return Result(
             task="run",
-            status=_status(kernel, launches),
+            status=_status(launches),
             error=_first_complaint(launches),
             kernel=kernel.name,
             symbol=session.symbol,
@@ -123,7 +128,8 @@ class Run:
             facts["buffers"].append({
                 **_summary(region, found[0]),
                 "damage": damaged.get(region.name),
-                **_worst([_against(kernel, region.name, values, wanted) for values in found]),
+                **_worst([_against(kernel, dispatch, region.name, values, wanted)
+                          for values in found]),
             })
         return facts
 
@@ -157,7 +163,8 @@ def _summary(region: Region, values: Array) -> dict[str, Any]:
     }
 
 
-def _against(kernel: Kernel, name: str, found: Array, wanted: Arrays) -> dict[str, Any]:
+def _against(kernel: Kernel, dispatch: Dispatch, name: str, found: Array,
+             wanted: Arrays) -> dict[str, Any]:
     """The distance from the reference, and whether that is within what the YAML demands."""
     if name not in wanted:
         return {"accuracy": None, "within": None}
@@ -167,7 +174,7 @@ def _against(kernel: Kernel, name: str, found: Array, wanted: Arrays) -> dict[st
                              f"{len(reference)} elements for the buffer '{name}', which has "
                              f"{len(found)}")
     accuracy = measure(found, reference)
-    bound = kernel.accuracy.get(name)
+    bound = kernel.accuracy.get(name) if dispatch.family in _BOUND_FAMILIES else None
     within = None if bound is None else bound.holds(accuracy)
     return {"accuracy": asdict(accuracy), "within": within}
 
@@ -189,10 +196,16 @@ def _complaint(launch: Mapping[str, Any]) -> str | None:
 
 
 def _first_complaint(launches: list[dict[str, Any]]) -> str | None:
-    return next((text for launch in launches if (text := _complaint(launch)) is not None), None)
+    """A fault before anything else, as it decides the status."""
+    faulted_first = sorted(launches, key=lambda launch: launch["fault"] is None)
+    return next((text for launch in faulted_first if (text := _complaint(launch)) is not None),
+                None)
 
 
-def _status(kernel: Kernel, launches: list[dict[str, Any]]) -> Status:
+def _status(launches: list[dict[str, Any]]) -> Status:
+    if any(launch["fault"] is not None for launch in launches):
+        return Status.FAULTED
     if _first_complaint(launches) is not None:
         return Status.DISAGREES
-    return Status.RAN if kernel.operation is None else Status.AGREES
+    held = any(buffer["within"] for launch in launches for buffer in launch["buffers"])
+    return Status.AGREES if held else Status.RAN
