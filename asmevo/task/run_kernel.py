@@ -57,6 +57,8 @@ class Run:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ConfigError(f"task.repeats must be at least 1, not {self.repeats}")
+        if not self.families:
+            raise ConfigError("task.families is empty: nothing would be launched")
 
     def run(self, session: Session) -> Result:
         started = time.monotonic()
