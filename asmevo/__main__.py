@@ -12,7 +12,7 @@ from types import FrameType
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from asmevo.config import register
 from asmevo.failure import explain
@@ -69,7 +69,6 @@ def main() -> int:
         from asmevo.task.run import run_task
 
         try:
-            OmegaConf.resolve(config)
             result = run_task(config, Path(HydraConfig.get().runtime.output_dir))
         except Exception as error:
             statuses.append(2)

@@ -6,7 +6,8 @@ import difflib
 import re
 
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 
 from asmevo.errors import AsmEvoError
 
@@ -53,18 +54,75 @@ def _missing_option(error: MissingConfigException) -> str:
 def _composition(error: BaseException) -> str:
     """Hydra wraps OmegaConf's complaint; the innermost one knows the key."""
     cause: BaseException = error
-    while isinstance(cause.__cause__, HydraException | OmegaConfBaseException):
-        cause = cause.__cause__
+    while (inner := _inner(cause)) is not None:
+        cause = inner
     text = str(cause)
-    if isinstance(error, ConfigCompositionException):
-        outer = re.search(r"Could not override '([^']+)'", str(error))
-        if outer and ("is not in struct" in text or "not in '" in text):
-            key = outer[1]
-            return f"unknown configuration key '{key}'{_nearest_key(key, cause)}"
     full_key = getattr(cause, "full_key", None)
+    unknown = "is not in struct" in text or "not in '" in text
+    if isinstance(error, ConfigCompositionException) and unknown:
+        outer = re.search(r"Could not override '([^']+)'", str(error))
+        # Of a longer override the cause knows how far it can be followed.
+        key = outer[1] if outer else ""
+        if full_key and (not key or key.startswith(f"{full_key}.")):
+            key = str(full_key)
+        if key:
+            source = re.match(r"In '([^']+)'", str(error))
+            where = f"{source[1]}.yaml: " if source else ""
+            return f"{where}unknown configuration key '{key}'{_nearest_key(key, cause)}"
     if isinstance(cause, OmegaConfBaseException) and full_key:
         return f"configuration key '{full_key}': {_first_line(cause)}"
     return _first_line(cause)
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    """What Hydra raised an error for. It does not always say so: then it is the context."""
+    for found in (error.__cause__, error.__context__ if isinstance(error, HydraException)
+                  else None):
+        if isinstance(found, HydraException | OmegaConfBaseException):
+            return found
+    return None
+
+
+class UnresolvedError(AsmEvoError):
+    """A configuration refers to a key that it does not have."""
+
+
+def resolve(config: DictConfig) -> None:
+    """Resolve every reference. Raises `UnresolvedError` that says what there would have been."""
+    try:
+        OmegaConf.resolve(config)
+    except InterpolationKeyError as error:
+        sentence = _unresolved(str(error), config)
+        if sentence is None:
+            raise
+        raise UnresolvedError(sentence) from error
+
+
+def _unresolved(text: str, config: DictConfig) -> str | None:
+    """``kernel.choices.mask=foo`` when something depends on it: ``${..choices.infix.foo}``."""
+    match = re.search(r"Interpolation key '([^']+)' not found", text)
+    if match is None:
+        return None
+    table, _, missing = match[1].rpartition(".")
+    # OmegaConf does not say in which group a relative reference began.
+    for group in ("", *map(str, config)):
+        place = ".".join(filter(None, (group, table)))
+        found = _selected(config, place)
+        if table and isinstance(found, DictConfig):
+            parent = place.rpartition(".")[0]
+            siblings = _selected(config, parent) if parent else config
+            names = siblings if isinstance(siblings, DictConfig) else {}
+            given = next((f"{parent}.{name} is '{missing}', and " for name in names
+                          if _selected(config, f"{parent}.{name}") == missing), "")
+            return f"{given}{place} has no '{missing}' ({', '.join(map(str, found))})"
+    return None
+
+
+def _selected(config: DictConfig, key: str) -> object:
+    try:
+        return OmegaConf.select(config, key)
+    except OmegaConfBaseException:
+        return None
 
 
 def _nearest_key(key: str, cause: BaseException) -> str:
@@ -75,6 +133,8 @@ def _nearest_key(key: str, cause: BaseException) -> str:
         known = []
     prefix, _, last = key.rpartition(".")
     near = difflib.get_close_matches(last, known, n=1)
+    if last in known:  # of a parent further up: `device.name.name`
+        return ""
     return f", did you mean '{prefix + '.' if prefix else ''}{near[0]}'?" if near else ""
 
 

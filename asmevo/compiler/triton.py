@@ -19,12 +19,13 @@ from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.source import read_file
 from asmevo.compiler.errors import CompileError
 from asmevo.compiler.extract import standalone
-from asmevo.compiler.wheel import cache_folder, fetch, pinned, read_member
+from asmevo.compiler.wheel import cache_folder, fetch, pinned, read_member, usable_cache
 from asmevo.durable import write_atomically
 
 log = logging.getLogger(__name__)
 
 _COMPILE_SECONDS = 900
+_COMMAND = "python -m asmevo -m task=compile 'kernel=glob(triton_*)'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,32 @@ class LaunchNeeds:
 
     dynamic_lds: int
     workgroup: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is recorded beside an HSACO of the cache."""
+
+    needs: LaunchNeeds
+    sha256: str
+
+
+def _record(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _kept(path: Path) -> _Kept | None:
+    """The record of an HSACO; ``None`` where it is missing, malformed or has no digest."""
+    try:
+        found = json.loads(_record(path).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    lds, workgroup, digest = (found.get(key) for key in ("dynamic_lds", "workgroup", "sha256"))
+    if type(lds) is int and type(workgroup) is int and isinstance(digest, str):
+        return _Kept(LaunchNeeds(lds, workgroup), digest)
+    return None
 
 
 @dataclass(frozen=True)
@@ -68,12 +95,18 @@ class TritonKernel:
                                    "no run-time argument")
 
     def read(self) -> bytes:
-        """The HSACO from the cache. Raises `SourceError` when it has not been compiled."""
-        if not self.path.is_file():
-            raise SourceError(
-                f"'{self.describe()}' is not compiled yet: "
-                "python -m asmevo -m task=compile 'kernel=glob(triton_*)' compiles it and its like")
-        return read_file(self.path)
+        """The HSACO from the cache. Raises `SourceError` unless it is there, as it was compiled."""
+        with usable_cache():
+            path = self.path
+            if not path.is_file():
+                raise SourceError(f"'{self.describe()}' is not compiled yet: "
+                                  f"{_COMMAND} compiles it and its like")
+            kept = _kept(path)
+            data = read_file(path)
+        if kept is None or hashlib.sha256(data).hexdigest() != kept.sha256:
+            raise SourceError(f"'{path}' is damaged, or has no digest beside it: {_COMMAND} "
+                              "compiles it again")
+        return data
 
     def describe(self) -> str:
         return f"{self.distribution} {pinned(self.distribution).version}:{self.function}"
@@ -89,23 +122,36 @@ class TritonKernel:
     def compile(self) -> LaunchNeeds:
         """Compile and keep the HSACO, unless the cache has it, and say what a launch needs.
 
-        Fetches the wheel first. Raises `CompileError`.
+        Fetches the wheel first. What the cache has is compiled again when it is damaged or of a
+        version that recorded no digest. Raises `CompileError`.
         """
-        needs = self.path.with_suffix(".json")
-        if self.path.is_file() and needs.is_file():
-            return LaunchNeeds(**json.loads(needs.read_text()))
+        with usable_cache():
+            return self._cached() or self._compiled()
+
+    def _cached(self) -> LaunchNeeds | None:
+        path = self.path
+        kept = _kept(path)
+        if kept is None or not path.is_file():
+            return None
+        if hashlib.sha256(read_file(path)).hexdigest() != kept.sha256:
+            log.warning("'%s' is damaged and compiled again", path)
+            return None
+        return kept.needs
+
+    def _compiled(self) -> LaunchNeeds:
         try:
             version = importlib.metadata.version("triton")
         except importlib.metadata.PackageNotFoundError:
             raise CompileError(f"compiling '{self.function}' needs triton {self.triton} "
-                               "(pip install 'asmevo[triton]')") from None
+                               "(pip install '.[triton]')") from None
         if version != self.triton:
             raise CompileError(f"'{self.function}' is compiled by triton {self.triton}, and "
                                f"{version} is installed")
         text = read_member(fetch(pinned(self.distribution)), self.module)
         hsaco, launch = self._run(self._request(standalone(text, self.function)))
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(needs, json.dumps(asdict(launch)).encode())
+        record = {**asdict(launch), "sha256": hashlib.sha256(hsaco).hexdigest()}
+        write_atomically(_record(self.path), json.dumps(record).encode())
         write_atomically(self.path, hsaco)
         return launch
 

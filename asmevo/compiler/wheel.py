@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -9,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +48,29 @@ PINNED = {
 def cache_folder() -> Path:
     """``$ASMEVO_CACHE_DIR``, or ``asmevo`` in the user's cache folder."""
     given = os.environ.get("ASMEVO_CACHE_DIR")
-    if given:
-        return Path(given).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "asmevo"
+    folder = Path(given) if given else Path(base) / "asmevo"
+    try:
+        return folder.expanduser()
+    except RuntimeError:
+        raise CompileError(f"the cache folder '{folder}' is in no known user's home; the variable "
+                           "ASMEVO_CACHE_DIR chooses another") from None
+
+
+@contextlib.contextmanager
+def usable_cache() -> Iterator[None]:
+    """Turns a failure to read or write the cache into a `CompileError` that says where it is."""
+    try:
+        yield
+    except OSError as error:
+        folder, where = str(cache_folder()), str(error.filename or "")
+        # Making the folder fails at whichever of its parents is none.
+        within = bool(where) and (where.startswith(folder) or folder.startswith(where))
+        if not within and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise CompileError(f"the cache folder '{folder}' cannot be used ({error.strerror}"
+                           + (f": '{where}'" if where else "")
+                           + "); the variable ASMEVO_CACHE_DIR chooses another") from error
 
 
 def pinned(distribution: str) -> Wheel:

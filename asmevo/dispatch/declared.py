@@ -13,6 +13,7 @@ from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Rol
 from asmevo.dispatch.expression import evaluate
 from asmevo.dispatch.generator import FAMILIES, GeneratorError, generate
 from asmevo.dispatch.kernel import SCALAR_FORMATS, Buffer, Kernel, KernelError, Scalar
+from asmevo.operation.declared import prepared
 
 # Kernels rebuild buffer descriptors from the low 48 bits of a pointer (CDNA3 ISA, "Buffer Resource
 # Descriptor"), so addresses stay below 2^47 as user-space addresses do.
@@ -58,11 +59,11 @@ class DeclaredOracle:
         ``metadata`` is the AMDGPU metadata of the kernel symbol; raises `KernelError` where the
         declaration contradicts it.
         """
-        if kernel.launch is None or not kernel.buffers or not kernel.shapes:
-            raise KernelError(
-                f"kernel '{kernel.name}' declares no launch, buffers or shapes; "
-                "the declared oracle needs them in its YAML"
-            )
+        for part, given in (("launch", kernel.launch), ("buffers", kernel.buffers),
+                            ("shapes", kernel.shapes)):
+            if not given:
+                raise KernelError(f"kernel '{kernel.name}' declares no {part}; the declared oracle "
+                                  "needs them in its YAML")
         kernarg_size = check_against_metadata(kernel, metadata)
         plan = [(shape, family, False) for shape in kernel.shapes for family in self.families]
         plan += [
@@ -115,12 +116,16 @@ class DeclaredOracle:
         grid = tuple(evaluate(g, names) for g in launch.grid)
         if min(grid) < 1:
             raise KernelError(f"kernel '{kernel.name}' has the grid {grid} for {dict(names)}")
+        dynamic_lds = evaluate(launch.dynamic_lds, names)
+        if dynamic_lds < 0:
+            raise KernelError(f"kernel '{kernel.name}' has {dynamic_lds} bytes of dynamic LDS for "
+                              f"{dict(names)}")
         x, y, z = launch.workgroup
         return Dispatch(
             name=name, kernel=symbol, kernarg=bytes(kernarg), grid=(grid[0], grid[1], grid[2]),
             workgroup=(x, y, z), regions=regions, pointers=pointers,
-            dynamic_lds=evaluate(launch.dynamic_lds, names), held_out=held_out,
-            names=known, relies_on_time=launch.relies_on_time,
+            dynamic_lds=dynamic_lds, held_out=held_out,
+            names=known, relies_on_time=launch.relies_on_time, family=family,
         )
 
 
@@ -140,7 +145,7 @@ def _contents(
         )
     if kernel.operation is not None:
         arrays = {b.name: np.frombuffer(generated[b.name], b.element.dtype) for b in kernel.buffers}
-        for name, array in kernel.operation.prepare(arrays, known, rng).items():
+        for name, array in prepared(kernel.operation, arrays, known, rng).items():
             if name not in arrays or arrays[name].nbytes != array.nbytes:
                 raise KernelError(
                     f"the operation of kernel '{kernel.name}' prepared {array.nbytes} bytes for "
@@ -220,9 +225,14 @@ def _scalar_value(scalar: Scalar, names: Mapping[str, int], turn: int) -> int | 
     given = scalar.value_of(turn)
     if scalar.type in ("f32", "f64"):
         try:
-            return float(given)
+            number = float(given)
+            struct.pack(SCALAR_FORMATS[scalar.type], number)
         except ValueError:
             raise KernelError(f"scalar '{scalar.name}' = '{given}' is not a number") from None
+        except OverflowError:
+            raise KernelError(
+                f"scalar '{scalar.name}' = {given} does not fit {scalar.type}") from None
+        return number
     if isinstance(given, float):
         raise KernelError(f"scalar '{scalar.name}' is an integer but has the value {given}")
     value = evaluate(given, names)

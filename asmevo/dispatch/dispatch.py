@@ -128,6 +128,7 @@ class Dispatch:
     a proposer and must pass before a commit. ``names`` are the values from which a declared oracle
     made it: constants, shape variables and scalar arguments. ``relies_on_time`` says that the
     kernel lacks waits or barriers where, on hardware, what they are for has long happened.
+    ``family`` is the family of a declared oracle's inputs.
     """
 
     name: str
@@ -141,6 +142,7 @@ class Dispatch:
     held_out: bool = False
     names: Mapping[str, int | float] = field(default_factory=dict, compare=False)
     relies_on_time: bool = False
+    family: str | None = field(default=None, compare=False)
 
     def with_poisoned_outputs(self, seed: int) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from asmevo.codeobject.source import Source
@@ -22,6 +23,36 @@ class KernelError(AsmEvoError):
 SCALAR_FORMATS: Mapping[str, str] = {
     "u32": "<I", "i32": "<i", "u64": "<Q", "i64": "<q", "f32": "<f", "f64": "<d",
 }
+
+
+def _expression(value: object) -> bool:
+    return isinstance(value, str) or _whole(value)
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+_EXPRESSION = "a whole number or an expression"
+
+
+def _is_value(value: object) -> bool:
+    return _number(value) or isinstance(value, str)
+
+
+def _list_of(values: object, is_item: Callable[[object], bool]) -> bool:
+    return (isinstance(values, Sequence) and not isinstance(values, str)
+            and all(is_item(value) for value in values))
+
+
+def _number(value: object) -> bool:
+    return _whole(value) or isinstance(value, float)
+
+
+def _require(holds: bool, key: str, kind: str, given: object) -> None:
+    """YAML may hold anything anywhere; what is wrong must name its key."""
+    if not holds:
+        shown = "null" if given is None else f"'{given}'"
+        raise KernelError(f"{key} must be {kind}, not {shown}")
 
 
 @dataclass(frozen=True)
@@ -45,6 +76,17 @@ class Buffer:
     order_dependent: bool = False
 
     def __post_init__(self) -> None:
+        _require(isinstance(self.name, str), "the name of a buffer", "text", self.name)
+        where = f"of buffer '{self.name}'"
+        _require(_expression(self.count), f"count {where}", _EXPRESSION, self.count)
+        _require(self.offset is None or _whole(self.offset), f"offset {where}",
+                 "a whole number of bytes", self.offset)
+        _require(_number(self.scale) and math.isfinite(self.scale), f"scale {where}",
+                 "a finite number", self.scale)
+        _require(_list_of(self.addresses, lambda name: isinstance(name, str)),
+                 f"addresses {where}", "a list of buffers' names", self.addresses)
+        _require(isinstance(self.order_dependent, bool), f"order_dependent {where}",
+                 "true or false", self.order_dependent)
         if self.family is not None and self.family not in FAMILIES:
             raise KernelError(f"buffer '{self.name}' has the family '{self.family}' "
                               f"(known: {', '.join(FAMILIES)})")
@@ -74,6 +116,12 @@ class Scalar:
     value: str | int | float | Sequence[str | int | float]
 
     def __post_init__(self) -> None:
+        _require(isinstance(self.name, str), "the name of a scalar", "text", self.name)
+        where = f"of scalar '{self.name}'"
+        _require(_whole(self.offset), f"offset {where}", "a whole number of bytes", self.offset)
+        _require(isinstance(self.type, str), f"type {where}", "text", self.type)
+        _require(_is_value(self.value) or _list_of(self.value, _is_value), f"value {where}",
+                 "a number, an expression or a list of them", self.value)
         if self.type not in SCALAR_FORMATS:
             known = ", ".join(SCALAR_FORMATS)
             raise KernelError(f"scalar '{self.name}' has the type '{self.type}' (known: {known})")
@@ -105,9 +153,13 @@ class Launch:
     relies_on_time: bool = False
 
     def __post_init__(self) -> None:
-        for name, sizes in (("grid", self.grid), ("workgroup", self.workgroup)):
-            if isinstance(sizes, str) or len(sizes) != 3:
-                raise KernelError(f"launch.{name} must have three numbers, not {sizes}")
+        _require(_list_of(self.grid, _expression) and len(self.grid) == 3, "launch.grid",
+                 "three whole numbers or expressions", self.grid)
+        _require(_list_of(self.workgroup, _whole) and len(self.workgroup) == 3
+                 and min(self.workgroup) > 0, "launch.workgroup",
+                 "three whole numbers of at least 1", self.workgroup)
+        _require(_expression(self.dynamic_lds), "launch.dynamic_lds", _EXPRESSION,
+                 self.dynamic_lds)
         if not isinstance(self.relies_on_time, bool):
             raise KernelError(f"launch.relies_on_time must be true or false, "
                               f"not '{self.relies_on_time}'")
@@ -161,14 +213,24 @@ def declare(
     where = f"kernel '{name}'"
     if operation is not None and not isinstance(operation, Operation):
         raise KernelError(f"the operation of {where} is a {type(operation).__name__}")
+    _require(launch is None or isinstance(launch, Mapping), f"launch of {where}", "a mapping",
+             launch)
+    _require(accuracy is None or isinstance(accuracy, Mapping), f"accuracy of {where}",
+             "a mapping", accuracy)
     made = tuple(_typed(Buffer, b, f"a buffer of {where}") for b in buffers)
+    arguments = tuple(_typed(Scalar, s, f"a scalar of {where}") for s in scalars)
+    taken: set[str] = set()
+    for declared in [b.name for b in made] + [s.name for s in arguments]:
+        if declared in taken:
+            raise KernelError(f"{where} declares '{declared}' twice")
+        taken.add(declared)
     return Kernel(
         name=name,
         source=source,
         symbol=symbol,
         launch=None if launch is None else _typed(Launch, launch, f"launch of {where}"),
         buffers=made,
-        scalars=tuple(_typed(Scalar, s, f"a scalar of {where}") for s in scalars),
+        scalars=arguments,
         constants=dict(constants or {}),
         shapes=tuple(dict(s) for s in shapes),
         held_out_shapes=tuple(dict(s) for s in held_out_shapes),
@@ -178,13 +240,15 @@ def declare(
 
 
 def _typed(kind: type[Argument], values: Mapping[str, Any], where: str) -> Argument:
+    _require(isinstance(values, Mapping), where, "a mapping", values)
     known = {f.name for f in fields(kind)}
     for key in values:
         if key not in known:
             raise KernelError(
                 f"{where} has the unknown key '{key}' (known: {', '.join(sorted(known))})"
             )
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise KernelError(f"{where} lacks a key: {error}") from error
+    for field_ in fields(kind):
+        if (field_.default is MISSING and field_.default_factory is MISSING
+                and field_.name not in values):
+            raise KernelError(f"{where} lacks the key '{field_.name}'")
+    return kind(**values)

@@ -69,6 +69,8 @@ def bounds(given: Mapping[str, Mapping[str, Any]], buffers: set[str]) -> dict[st
     for name, values in given.items():
         if name not in buffers:
             raise AccuracyError(f"accuracy names the buffer '{name}', which is not declared")
+        if not isinstance(values, Mapping):
+            raise AccuracyError(f"accuracy of '{name}' must be a mapping, not '{values}'")
         for key, value in values.items():
             if key not in known:
                 raise AccuracyError(f"accuracy of '{name}' has the unknown key '{key}' "

@@ -186,13 +186,14 @@ def _run(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]
              for name, findings in checked for line in findings["summary"]]
     if lines:
         yield Text("\n").join(lines)
+    reports = sum(len(f["reports"]) + f["dropped"] for _, f in checked)
     rate = result.wave_instructions_per_second
     yield _facts(
         ("kernel", f"{result.kernel} ({result.symbol})"),
         ("reference", details["operation"] or "none: the kernel's YAML names no operation"),
         ("status", result.status.value),
         *((("reason", result.error),) if result.error else ()),
-        *((("sanitizer", f"{sum(len(f['reports']) + f['dropped'] for _, f in checked)} reports"),)
+        *((("sanitizer", "1 report" if reports == 1 else f"{reports} reports"),)
           if checked else ()),
         ("device", result.device),
         ("throughput", f"{(rate or 0) / 1e6:.1f} M wave-instructions/s"),
@@ -220,9 +221,9 @@ def _number(value: float | None) -> str:
 
 
 def _accuracy_cells(buffer: Mapping[str, Any]) -> tuple[object, ...]:
-    verdict = buffer["damage"] or {None: "", True: "ok", False: "too far"}[buffer["within"]]
     found = buffer["accuracy"]
     if found is None:
-        return ("-", "-", "-", "-", verdict)
+        return ("-", "-", "-", "-", buffer["damage"] or "")
+    verdict = buffer["damage"] or {None: "no bound", True: "ok", False: "too far"}[buffer["within"]]
     return (_number(found["max_abs"]), _number(found["max_rel"]), f"{found['cosine']:.7f}",
             found["unequal"], verdict)

@@ -11,15 +11,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from asmevo.errors import AsmEvoError
+
 _HEADER = (
     "| kernel | dispatches | buffer | elements | max abs | max rel | cosine | unequal | status |\n"
     "|---|--:|---|--:|--:|--:|--:|--:|---|")
 
 
+class ProofError(AsmEvoError):
+    """A folder that holds no results."""
+
+
 def results(folder: Path) -> list[dict[str, Any]]:
-    """The results of ``task=run`` anywhere under ``folder``, by kernel name."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.rglob("result.json"))]
-    return sorted((r for r in found if r.get("task") == "run"), key=lambda r: str(r["kernel"]))
+    """The results of ``task=run`` anywhere under ``folder``, by kernel name.
+
+    Raises `ProofError` when there is none, or one that cannot be read.
+    """
+    found = []
+    for path in sorted(folder.rglob("result.json")):
+        try:
+            result = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise ProofError(f"cannot read '{path}': {error}") from None
+        if isinstance(result, dict) and result.get("task") == "run":
+            found.append(result)
+    if not found:
+        raise ProofError(f"there is no result.json of task=run under '{folder}'")
+    return sorted(found, key=lambda r: str(r.get("kernel")))
 
 
 def table(found: Iterable[Mapping[str, Any]]) -> str:
@@ -56,7 +74,12 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m asmevo.report.proof SWEEP_FOLDER\n")
         return 2
-    sys.stdout.write(table(results(Path(arguments[0]))) + "\n")
+    try:
+        found = results(Path(arguments[0]))
+    except ProofError as error:
+        sys.stderr.write(f"asmevo: {error}\n")
+        return 2
+    sys.stdout.write(table(found) + "\n")
     return 0
 
 

@@ -30,9 +30,10 @@ class Status(StrEnum):
     REBUILT = "rebuilt"          # rebuild: there is a new object
     INSPECTED = "inspected"      # inspect
     AGREES = "agrees"            # run: every dispatch is as near its reference as the YAML demands
-    DISAGREES = "disagrees"      # run: one is not, faulted or varies
+    DISAGREES = "disagrees"      # run: one is not, or varies
+    FAULTED = "faulted"          # run: one did not come to its end
     COMPILED = "compiled"        # compile: the object is in the cache
-    RAN = "ran"                  # run: the YAML names no reference
+    RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
     INTERRUPTED = "interrupted"  # Ctrl-C
     ERROR = "error"              # bad input or configuration
 
@@ -42,6 +43,7 @@ EXIT_STATUS: Mapping[Status, int] = {
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
     Status.COMPILED: 0,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
+    Status.FAULTED: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,
 }
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from omegaconf import DictConfig
 
-from asmevo.failure import explain
+from asmevo.failure import explain, resolve
 from asmevo.report.result import Result, Status
 from asmevo.task.session import Session, make
 from asmevo.task.task import Task
@@ -25,6 +25,7 @@ def run_task(config: DictConfig, folder: Path) -> Result:
     started = time.monotonic()
     name = str(config.task.get("_target_", "")).rpartition(".")[2].lower()
     try:
+        resolve(config)
         task = cast(Task, make(config, "task", Task))
         result = task.run(Session(config, folder))
     except (Exception, KeyboardInterrupt) as error:

@@ -23,10 +23,14 @@ from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch, Region
 from asmevo.dispatch.kernel import Kernel
 from asmevo.operation.accuracy import measure
+from asmevo.operation.declared import OperationError, expected
 from asmevo.operation.operation import Array, Arrays
 from asmevo.report.result import Result, Status
 from asmevo.task.session import ConfigError, Session
 
+# What a YAML demands was found with normal inputs and means nothing for others: sums cancel in the
+# wide ones, and those of boundary ones overflow.
+_BOUND_FAMILIES = ("normal",)
 _EXACT = Tolerance(cosine=1.0, max_abs=0.0)
 
 
@@ -38,8 +42,10 @@ class Run:
     kernel agrees with the formula it implements, only with itself, which the gates look at.
 
     Every buffer that the kernel writes is compared with the reference of the kernel's operation and
-    held against the accuracy that its YAML demands; repeats must give the same bytes, except in
-    buffers whose bytes depend on the order of workgroups: those are held against it every time.
+    held against the accuracy that its YAML demands, if its inputs are of the family ``normal``, for
+    which that is meant: of other families the distance is shown without a verdict. Repeats must
+    give the same bytes, except in buffers whose bytes depend on the order of workgroups: those are
+    held against it every time.
     ``sanitize`` launches each dispatch once more under the device's sanitizer; what that reports is
     shown and decides nothing, since production kernels have findings of their own.
     """
@@ -51,6 +57,8 @@ class Run:
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ConfigError(f"task.repeats must be at least 1, not {self.repeats}")
+        if not self.families:
+            raise ConfigError("task.families is empty: nothing would be launched")
 
     def run(self, session: Session) -> Result:
         started = time.monotonic()
@@ -67,7 +75,7 @@ class Run:
         instructions = sum(launch["wave_instructions"] for launch in launches)
         return Result(
             task="run",
-            status=_status(kernel, launches),
+            status=_status(launches),
             error=_first_complaint(launches),
             kernel=kernel.name,
             symbol=session.symbol,
@@ -109,11 +117,11 @@ class Run:
              if not region.equal and (region.region not in varying
                                       or region.code == "guard-overwritten")), None)
         before = {r.name: np.frombuffer(r.data, r.element.dtype) for r in dispatch.regions}
-        expected: Arrays = {}
+        wanted: Arrays = {}
         if kernel.operation is not None:
             # Boundary inputs hold infinities and NaNs, and references pass them on.
             with np.errstate(all="ignore"):
-                expected = kernel.operation.reference(before, dispatch.names)
+                wanted = expected(kernel.operation, before, dispatch.names)
         damaged = {c.region: c.code for c in compare(dispatch, first.regions, first.regions, _EXACT)
                    if not c.equal}
         for index, region in enumerate(dispatch.regions):
@@ -122,7 +130,8 @@ class Run:
             facts["buffers"].append({
                 **_summary(region, found[0]),
                 "damage": damaged.get(region.name),
-                **_worst([_against(kernel, region.name, values, expected) for values in found]),
+                **_worst([_against(kernel, dispatch, region.name, values, wanted)
+                          for values in found]),
             })
         return facts
 
@@ -156,12 +165,18 @@ def _summary(region: Region, values: Array) -> dict[str, Any]:
     }
 
 
-def _against(kernel: Kernel, name: str, found: Array, expected: Arrays) -> dict[str, Any]:
+def _against(kernel: Kernel, dispatch: Dispatch, name: str, found: Array,
+             wanted: Arrays) -> dict[str, Any]:
     """The distance from the reference, and whether that is within what the YAML demands."""
-    if name not in expected:
+    if name not in wanted:
         return {"accuracy": None, "within": None}
-    accuracy = measure(found, expected[name].reshape(-1))
-    bound = kernel.accuracy.get(name)
+    reference = wanted[name].reshape(-1)
+    if len(reference) != len(found):
+        raise OperationError(f"the operation {type(kernel.operation).__name__} gives "
+                             f"{len(reference)} elements for the buffer '{name}', which has "
+                             f"{len(found)}")
+    accuracy = measure(found, reference)
+    bound = kernel.accuracy.get(name) if dispatch.family in _BOUND_FAMILIES else None
     within = None if bound is None else bound.holds(accuracy)
     return {"accuracy": asdict(accuracy), "within": within}
 
@@ -183,10 +198,16 @@ def _complaint(launch: Mapping[str, Any]) -> str | None:
 
 
 def _first_complaint(launches: list[dict[str, Any]]) -> str | None:
-    return next((text for launch in launches if (text := _complaint(launch)) is not None), None)
+    """A fault before anything else, as it decides the status."""
+    faulted_first = sorted(launches, key=lambda launch: launch["fault"] is None)
+    return next((text for launch in faulted_first if (text := _complaint(launch)) is not None),
+                None)
 
 
-def _status(kernel: Kernel, launches: list[dict[str, Any]]) -> Status:
+def _status(launches: list[dict[str, Any]]) -> Status:
+    if any(launch["fault"] is not None for launch in launches):
+        return Status.FAULTED
     if _first_complaint(launches) is not None:
         return Status.DISAGREES
-    return Status.RAN if kernel.operation is None else Status.AGREES
+    held = any(buffer["within"] for launch in launches for buffer in launch["buffers"])
+    return Status.AGREES if held else Status.RAN

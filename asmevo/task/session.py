@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -50,12 +51,32 @@ def make(config: DictConfig, group: str, kind: type[Any]) -> Any:
         # The component's own complaint about a value is the clear sentence; Hydra wraps it.
         if isinstance(error.__cause__, AsmEvoError):
             raise error.__cause__ from error
-        if isinstance(error.__cause__, TypeError):
-            raise ConfigError(f"{group}: {error.__cause__}") from error
-        raise ConfigError(f"{group}: {str(error).splitlines()[0]}") from error
+        raise ConfigError(_not_made(error, group)) from error
     if not isinstance(made, kind):
         raise ConfigError(f"{group}: a {type(made).__name__} is not a {kind.__name__}")
     return made
+
+
+def _not_made(error: InstantiationException, group: str) -> str:
+    """Hydra's own text is several lines, of which the last names the part of the group."""
+    text = str(error)
+    named = re.search(r"^full_key: (\S+)$", text, re.MULTILINE)
+    where = named[1] if named else group
+    if not where.startswith(group):
+        where = f"{group}.{where}"
+    cause = error.__cause__
+    reason = " ".join(str(cause).split()) if cause is not None else ""
+    if located := re.match(r"Error locating target '([^']+)'", text):
+        while cause is not None and cause.__cause__ is not None:
+            cause = cause.__cause__
+        because = f" ({str(cause).splitlines()[0]})" if cause is not None and str(cause) else ""
+        return f"{where}._target_: there is no '{located[1]}'{because}"
+    if isinstance(cause, TypeError):
+        if unknown := re.search(r"unexpected keyword argument '(\w+)'", reason):
+            return f"unknown configuration key '{where}.{unknown[1]}'"
+        if lacking := re.search(r"missing \d+ required [\w-]+ arguments?: (.+)", reason):
+            return f"{where} lacks {lacking[1]}"
+    return f"{where}: {reason or text.splitlines()[0]}"
 
 
 class Session:

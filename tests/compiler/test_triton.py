@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +87,62 @@ def test_a_cached_object_needs_no_compiler(kernel: Callable[..., TritonKernel],
 
     monkeypatch.setattr(subprocess, "run", broken)
     assert made.compile() == first
+
+
+def damages(path: Path, record: Path) -> dict[str, Callable[[], object]]:
+    """What may have happened to an object in the cache."""
+    whole, known = path.read_bytes(), json.loads(record.read_text())
+    return {
+        "empty": lambda: path.write_bytes(b""),
+        "truncated": lambda: path.write_bytes(whole[:-1]),
+        "a changed bit": lambda: path.write_bytes(bytes([*whole[:400], whole[400] ^ 1,
+                                                         *whole[401:]])),
+        "no record": record.unlink,
+        "a record without a digest": lambda: record.write_text(json.dumps(
+            {key: known[key] for key in ("dynamic_lds", "workgroup")})),
+        "a record that is no JSON": lambda: record.write_text("{"),
+        "a record that is no mapping": lambda: record.write_text("[1]"),
+        "a record of other types": lambda: record.write_text(json.dumps({**known, "sha256": 3})),
+    }
+
+
+def test_a_damaged_object_is_refused_and_compiled_again(
+        kernel: Callable[..., TritonKernel], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kernel()
+    needs = made.compile()
+    whole, record = made.read(), made.path.with_suffix(".json")
+    monkeypatch.setattr(TritonKernel, "_run", lambda self, request: (whole, needs))
+    for what, damage in damages(made.path, record).items():
+        damage()
+        with pytest.raises(SourceError, match=f"{made.path}.*task=compile"):
+            made.read()
+        assert made.compile() == needs, what
+        assert made.read() == whole, what
+
+
+def test_an_unusable_cache_names_the_variable(
+        kernel: Callable[..., TritonKernel], monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "deeper", "~nobody-of-that-name"):
+        monkeypatch.setenv("ASMEVO_CACHE_DIR", str(folder))
+        with pytest.raises(CompileError, match="ASMEVO_CACHE_DIR") as caught:
+            kernel().compile()
+        assert str(folder) in str(caught.value)
+
+
+def test_the_compiler_is_looked_for_before_anything_is_fetched(
+        kernel: Callable[..., TritonKernel], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    def fetched(wheel: object) -> Path:
+        raise AssertionError("fetched")
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    monkeypatch.setattr(module, "fetch", fetched)
+    with pytest.raises(CompileError, match=r"pip install '\.\[triton\]'"):
+        kernel().compile()
 
 
 @pytest.mark.parametrize(("change", "word"), [

@@ -260,3 +260,72 @@ def test_malformed_tables_are_named(change: dict[str, Any], word: str) -> None:
     ]
     with pytest.raises(KernelError, match=word):
         dispatches(kernel(buffers=buffers))
+
+
+def changed(kind: str, index: int = 0, **changes: Any) -> Kernel:
+    """The demo kernel with keys of one buffer, scalar or of the launch changed."""
+    values: dict[str, Any] = {
+        "launch": LAUNCH,
+        "buffers": [{"name": "out", "offset": 0, "role": "output", "element": "f32", "count": 4},
+                    {"name": "in", "offset": 8, "role": "input", "element": "f32", "count": 4}],
+        "scalars": [{"name": "m", "offset": 16, "type": "u32", "value": 1}]}
+    if kind == "launch":
+        values["launch"] = {**LAUNCH, **changes}
+    else:
+        values[kind][index] = {**values[kind][index], **changes}
+    return kernel(**values)
+
+
+@pytest.mark.parametrize(("kind", "key", "values"), [
+    ("launch", "workgroup", [[0, 1, 1], [-64, 1, 1], [64, 0, 1], [64.5, 1, 1], ["x", 1, 1],
+                             [None, 1, 1], [True, 1, 1], [64, 1], "64", 64, None, {"x": 1}]),
+    ("launch", "grid", [[1.5, 1, 1], [None, 1, 1], [[], 1, 1], "abc", 3, None, [1, 1]]),
+    ("launch", "dynamic_lds", [1e9, None, [], True]),
+    ("launch", "relies_on_time", ["x", 1, None]),
+    ("buffers", "name", [3, None, []]),
+    ("buffers", "count", [1e9, None, [], {}, True]),
+    ("buffers", "offset", [1.5, "x", [], True]),
+    ("buffers", "scale", ["x", None, [], float("nan"), float("inf"), True]),
+    ("buffers", "family", ["x", 3, []]),
+    ("buffers", "role", ["x", 3, [], None]),
+    ("buffers", "element", ["x", 3, [], None]),
+    ("buffers", "addresses", ["in", 3, [3], None]),
+    ("buffers", "order_dependent", ["x", 1, None]),
+    ("scalars", "name", [3, None, []]),
+    ("scalars", "offset", [1.5, "x", None, [], True]),
+    ("scalars", "type", ["x", 3, None, []]),
+    ("scalars", "value", [None, {}, [None], [[1]], True]),
+])
+def test_a_value_of_the_wrong_type_names_its_key(
+        kind: str, key: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(KernelError, match=key) as caught:
+            changed(kind, **{key: value})
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("changes", "word"), [
+    ({"buffers": [5]}, "a buffer of kernel 'demo' must be a mapping"),
+    ({"scalars": [None]}, "a scalar of kernel 'demo' must be a mapping"),
+    ({"launch": 5}, "launch of kernel 'demo' must be a mapping"),
+    ({"launch": {"grid": [1, 1, 1]}}, "lacks the key 'workgroup'"),
+    ({"accuracy": [1]}, "accuracy of kernel 'demo' must be a mapping"),
+    ({"accuracy": {"out": 3}}, "accuracy of 'out' must be a mapping"),
+    ({"scalars": [{"name": "out", "offset": 16, "type": "u32", "value": 1}]}, "'out' twice"),
+])
+def test_a_malformed_declaration_is_named(changes: dict[str, Any], word: str) -> None:
+    with pytest.raises(AsmEvoError, match=word):
+        kernel(**changes)
+
+
+@pytest.mark.parametrize(("part", "empty"), [("launch", None), ("buffers", []), ("shapes", [])])
+def test_what_an_oracle_needs_is_named_alone(part: str, empty: Any) -> None:
+    with pytest.raises(KernelError, match=f"declares no {part};"):
+        dispatches(kernel(**{part: empty}))
+
+
+def test_values_that_no_argument_can_hold() -> None:
+    with pytest.raises(KernelError, match=r"'m' = 1e\+99 does not fit f32"):
+        dispatches(changed("scalars", type="f32", value=1e99))
+    with pytest.raises(KernelError, match="-5 bytes of dynamic LDS"):
+        dispatches(changed("launch", dynamic_lds=-5))

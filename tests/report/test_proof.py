@@ -49,3 +49,18 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main([str(tmp_path)]) == 0
     assert "| a | 1 |" in capsys.readouterr().out
     assert main([]) == 2
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"task": "optimize"}', "[]"])
+def test_a_folder_without_results(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None) -> None:
+    folder = tmp_path / "sweep"
+    if content is not None:
+        folder.mkdir()
+        (folder / "result.json").write_text(content)
+    assert main([str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("asmevo: ")
+    assert err.count("\n") == 1
+    assert str(folder) in err

@@ -10,6 +10,7 @@ import pytest
 
 from asmevo.dispatch.generator import GeneratorError
 from asmevo.report.result import Result, Status
+from asmevo.report.terminal import print_result
 
 
 def test_layer_norm_agrees(run: Callable[..., Result]) -> None:
@@ -37,13 +38,38 @@ def test_a_result_outside_the_bounds_disagrees(run: Callable[..., Result]) -> No
     assert "M2-normal" in str(result.error)
 
 
-def test_a_fault_is_a_disagreement(run: Callable[..., Result]) -> None:
+def test_a_fault_is_no_disagreement(run: Callable[..., Result]) -> None:
     result = run("task=run", "kernel.launch.grid=[M, 1, 1]")
-    assert result.status is Status.DISAGREES
+    assert result.status is Status.FAULTED
+    assert result.exit_status == 1
     assert "outside every mapped region" in str(result.error) or "read-only" in str(result.error)
     assert result.details is not None
     assert all(launch["buffers"] == [] for launch in result.details["launches"]
                if launch["fault"])
+
+
+@pytest.mark.parametrize("reference", [(), ("kernel.operation=null",)])
+def test_a_launch_that_does_not_end_faults(
+        run: Callable[..., Result], reference: tuple[str, ...]) -> None:
+    result = run("task=run", "device.instruction_budget=1000", "kernel.shapes=[{M:2}]", *reference)
+    assert result.status is Status.FAULTED
+    assert "budget" in str(result.error)
+
+
+def test_bounds_hold_for_normal_inputs(
+        run: Callable[..., Result], capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the other families the distance is shown, and nothing is said about it."""
+    short = ("task=run", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
+             "kernel.accuracy.out.unequal=0", "kernel.accuracy.out.max_rel=1e-9")
+    result = run(*short, "task.families=[tiny,boundary,wide]")
+    assert result.status is Status.RAN
+    assert result.details is not None
+    for launch in result.details["launches"]:
+        assert {b["within"] for b in launch["buffers"]} == {None}
+        assert all(b["accuracy"] for b in launch["buffers"] if b["role"] == "output")
+    print_result(result)
+    assert "no bound" in capsys.readouterr().out
+    assert run(*short, "task.families=[normal,tiny]").status is Status.DISAGREES
 
 
 def test_without_a_reference_it_only_runs(run: Callable[..., Result], tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +24,7 @@ from asmevo.device.device import (
     TimingSource,
     UnsupportedError,
 )
-from asmevo.device.emulator import checked, launch, lower
+from asmevo.device.emulator import checked, launch, lower, settings
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
@@ -90,7 +89,8 @@ class Emulator:
     so that times of different models are never taken for one another's. ``instruction_budget``
     bounds the wave-instructions of one launch, ``watchdog_seconds`` its host time (0: not at all).
     ``matrix_sums`` is how matrix operations add up products of 8- and 16-bit floats and xf32.
-    Without ``timing`` kernels run, but are not timed.
+    Without ``timing`` kernels run, but are not timed. Raises `SettingError` for what these cannot
+    be.
     """
 
     def __init__(self, name: str, timing: TimingModel | None,
@@ -99,10 +99,13 @@ class Emulator:
                  matrix_sums: MatrixSums | str = MatrixSums.SEQUENTIAL) -> None:
         self._model = name
         self._timing = timing
-        self.instruction_budget = instruction_budget
-        self.matrix_sums = MatrixSums(matrix_sums)
-        self.threads = len(os.sched_getaffinity(0)) if threads == "auto" else threads
-        self.watchdog_seconds = watchdog_seconds
+        if timing is not None and not isinstance(timing, TimingModel):
+            raise settings.SettingError(f"device.timing must be a timing model or null, not "
+                                        f"'{timing}'")
+        self.instruction_budget = settings.instruction_budget(instruction_budget)
+        self.matrix_sums = MatrixSums(settings.one_of("matrix_sums", matrix_sums, MatrixSums))
+        self.threads = settings.thread_count(threads)
+        self.watchdog_seconds = settings.watchdog_seconds(watchdog_seconds)
         self._last_mapped: _Mapped | None = None
 
     @property

@@ -19,6 +19,7 @@ from asmevo.dispatch.dispatch import Dispatch
 LDS_LIMIT = 65536
 PRIVATE_LIMIT = 131072  # bytes a work-item: 8 MiB a wave (gfx9, COMPUTE_TMPRING_SIZE.WAVESIZE)
 LDS_GRANULE = 512  # bytes; LDS is allocated in units of 128 dwords
+_MAX_GUARD = 1 << 26  # bytes of host memory on each side of a region
 _MAX_WORK_ITEMS = 1024  # of a workgroup
 _ADDRESSES = 1 << 64
 _KERNARG_FIRST = 0x0000_1000_0000_0000
@@ -150,6 +151,9 @@ def check_dispatch(kernel: Kernel, dispatch: Dispatch) -> None:
         if region.guard < 0 or region.base < 0 or region.base + size > _ADDRESSES:
             raise UnsupportedError(f"region '{region.name}' of dispatch '{dispatch.name}' leaves "
                                    f"the 64-bit address space")
+        if region.guard > _MAX_GUARD:
+            raise UnsupportedError(f"region '{region.name}' of dispatch '{dispatch.name}' has a "
+                                   f"guard of {region.guard} bytes, more than {_MAX_GUARD}")
 
 
 def lds_bytes(descriptor: KernelDescriptor, dispatch: Dispatch) -> int:

@@ -106,6 +106,7 @@ def region(address: int, size: int = 256, guard: int = 0) -> Region:
     ({"dynamic_lds": -4}, "-4 bytes of dynamic LDS"),
     ({"dynamic_lds": 1 << 40}, "bytes of LDS"),
     ({"regions": (region(100, guard=101),)}, "leaves the 64-bit address space"),
+    ({"regions": (region(ADDRESS, guard=1 << 36),)}, "guard of 68719476736 bytes"),
     ({"regions": (region((1 << 64) - 255),)}, "leaves the 64-bit address space"),
     ({"regions": (region(1 << 64),)}, "leaves the 64-bit address space"),
     ({"regions": (region(ADDRESS, guard=-1),)}, "leaves the 64-bit address space"),

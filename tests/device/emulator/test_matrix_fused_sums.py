@@ -21,6 +21,7 @@ from asmevo.__main__ import config_folder
 from asmevo.codeobject.container import CodeObject
 from asmevo.config import register
 from asmevo.device.emulator.emulator import Emulator
+from asmevo.device.emulator.settings import SettingError
 from asmevo.dispatch.declared import DeclaredOracle
 
 if TYPE_CHECKING:
@@ -253,5 +254,5 @@ def test_attention_on_both() -> None:
         found.append(np.frombuffer(data, ml_dtypes.bfloat16).astype(np.float32))
     assert (found[0] != found[1]).any()
     np.testing.assert_allclose(found[0], found[1], rtol=2.0**-7, atol=2.0**-8)
-    with pytest.raises(ValueError, match="other"):
+    with pytest.raises(SettingError, match="other"):
         Emulator("emulator", None, matrix_sums="other")
