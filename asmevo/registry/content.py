@@ -25,13 +25,16 @@ def store_dispatch(dispatch: Dispatch, blobs: BlobStore) -> str:
         "held_out": dispatch.held_out,
         "regions": [
             {"name": r.name, "address": r.address, "role": r.role, "element": r.element,
-             "guard": r.guard, "data": blobs.put(r.data)}
+             "guard": r.guard, "data": blobs.put(r.data),
+             **({"order_dependent": True} if r.order_dependent else {})}
             for r in dispatch.regions
         ],
         "pointers": [
             [p.offset, p.region] if p.holder is None else [p.offset, p.region, p.holder]
             for p in dispatch.pointers
         ],
+        # Absent where it is false, so that the blobs of older dispatches keep their hashes.
+        **({"relies_on_time": True} if dispatch.relies_on_time else {}),
     }
     return blobs.put(json.dumps(description, sort_keys=True).encode())
 
@@ -53,6 +56,7 @@ def load_dispatch(content_sha256: str, blobs: BlobStore) -> Dispatch:
                            for entry in description["pointers"]),
             dynamic_lds=_integer(description["dynamic_lds"]),
             held_out=description["held_out"] is True,
+            relies_on_time=description.get("relies_on_time") is True,
         )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RegistryError(f"blob {content_sha256} does not describe a dispatch") from error
@@ -66,6 +70,7 @@ def _region(entry: Any, blobs: BlobStore) -> Region:
         role=Role(entry["role"]),
         element=ElementType(entry["element"]),
         guard=_integer(entry["guard"]),
+        order_dependent=entry.get("order_dependent") is True,
     )
 
 

@@ -85,6 +85,14 @@ def test_dispatch_is_rebuilt_exactly(scene: Scene) -> None:
     assert registry.load_dispatches("other") == ()
 
 
+def test_a_dispatch_that_relies_on_time_or_order_stays_one(scene: Scene) -> None:
+    inputs, output = scene.dispatch.regions
+    dispatch = replace(scene.dispatch, relies_on_time=True,
+                       regions=(inputs, replace(output, order_dependent=True)))
+    scene.registry.record_dispatches([dispatch])
+    assert scene.registry.load_dispatch(dispatch.sha256) == dispatch
+
+
 def test_labels_of_a_dispatch_can_change(scene: Scene) -> None:
     relabelled = scene.other_dispatch(name="renamed", held_out=True)
     assert relabelled.sha256 == scene.dispatch.sha256
