@@ -59,11 +59,11 @@ class DeclaredOracle:
         ``metadata`` is the AMDGPU metadata of the kernel symbol; raises `KernelError` where the
         declaration contradicts it.
         """
-        for part, given in (("launch", kernel.launch), ("buffers", kernel.buffers),
-                            ("shapes", kernel.shapes)):
-            if not given:
-                raise KernelError(f"kernel '{kernel.name}' declares no {part}; the declared oracle "
-                                  "needs them in its YAML")
+        parts = {"launch": kernel.launch, "buffers": kernel.buffers, "shapes": kernel.shapes}
+        lacking = [name for name, given in parts.items() if not given]
+        if kernel.launch is None or lacking:
+            raise KernelError(f"kernel '{kernel.name}' declares no {' and no '.join(lacking)}; the "
+                              "declared oracle needs them in its YAML")
         kernarg_size = check_against_metadata(kernel, metadata)
         plan = [(shape, family, False) for shape in kernel.shapes for family in self.families]
         plan += [

@@ -324,6 +324,11 @@ def test_what_an_oracle_needs_is_named_alone(part: str, empty: Any) -> None:
         dispatches(kernel(**{part: empty}))
 
 
+def test_everything_an_oracle_lacks_is_named() -> None:
+    with pytest.raises(KernelError, match="declares no launch and no buffers and no shapes;"):
+        dispatches(kernel(launch=None, buffers=[], shapes=[]))
+
+
 def test_values_that_no_argument_can_hold() -> None:
     with pytest.raises(KernelError, match=r"'m' = 1e\+99 does not fit f32"):
         dispatches(changed("scalars", type="f32", value=1e99))
