@@ -212,11 +212,11 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
 
 def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:
     count = evaluate(buffer.count, names)
+    if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
+        raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
     if len(buffer.addresses) > count:
         raise KernelError(f"buffer '{buffer.name}' holds {len(buffer.addresses)} addresses in "
                           f"{count} elements")
-    if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
-        raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
     return count
 
 
