@@ -59,11 +59,11 @@ class DeclaredOracle:
         ``metadata`` is the AMDGPU metadata of the kernel symbol; raises `KernelError` where the
         declaration contradicts it.
         """
-        for part, given in (("launch", kernel.launch), ("buffers", kernel.buffers),
-                            ("shapes", kernel.shapes)):
-            if not given:
-                raise KernelError(f"kernel '{kernel.name}' declares no {part}; the declared oracle "
-                                  "needs them in its YAML")
+        parts = {"launch": kernel.launch, "buffers": kernel.buffers, "shapes": kernel.shapes}
+        lacking = [name for name, given in parts.items() if not given]
+        if kernel.launch is None or lacking:
+            raise KernelError(f"kernel '{kernel.name}' declares no {' and no '.join(lacking)}; the "
+                              "declared oracle needs them in its YAML")
         kernarg_size = check_against_metadata(kernel, metadata)
         plan = [(shape, family, False) for shape in kernel.shapes for family in self.families]
         plan += [
@@ -213,11 +213,11 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
 
 def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:
     count = evaluate(buffer.count, names)
+    if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
+        raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
     if len(buffer.addresses) > count:
         raise KernelError(f"buffer '{buffer.name}' holds {len(buffer.addresses)} addresses in "
                           f"{count} elements")
-    if not 0 < count * buffer.element.size <= _MAX_BUFFER_BYTES:
-        raise KernelError(f"buffer '{buffer.name}' would have {count} elements for {dict(names)}")
     return count
 
 

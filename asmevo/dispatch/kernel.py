@@ -212,7 +212,7 @@ def declare(
     """
     where = f"kernel '{name}'"
     if operation is not None and not isinstance(operation, Operation):
-        raise KernelError(f"the operation of {where} is a {type(operation).__name__}")
+        raise KernelError(f"the operation of {where} must be an Operation, not '{operation}'")
     _require(launch is None or isinstance(launch, Mapping), f"launch of {where}", "a mapping",
              launch)
     _require(accuracy is None or isinstance(accuracy, Mapping), f"accuracy of {where}",

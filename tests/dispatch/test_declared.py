@@ -305,6 +305,7 @@ def test_a_value_of_the_wrong_type_names_its_key(
 
 
 @pytest.mark.parametrize(("changes", "word"), [
+    ({"operation": 5}, "the operation of kernel 'demo' must be an Operation, not '5'"),
     ({"buffers": [5]}, "a buffer of kernel 'demo' must be a mapping"),
     ({"scalars": [None]}, "a scalar of kernel 'demo' must be a mapping"),
     ({"launch": 5}, "launch of kernel 'demo' must be a mapping"),
@@ -324,8 +325,15 @@ def test_what_an_oracle_needs_is_named_alone(part: str, empty: Any) -> None:
         dispatches(kernel(**{part: empty}))
 
 
+def test_everything_an_oracle_lacks_is_named() -> None:
+    with pytest.raises(KernelError, match="declares no launch and no buffers and no shapes;"):
+        dispatches(kernel(launch=None, buffers=[], shapes=[]))
+
+
 def test_values_that_no_argument_can_hold() -> None:
     with pytest.raises(KernelError, match=r"'m' = 1e\+99 does not fit f32"):
         dispatches(changed("scalars", type="f32", value=1e99))
+    with pytest.raises(KernelError, match="buffer 'out' would have -5 elements"):
+        dispatches(changed("buffers", count=-5))
     with pytest.raises(KernelError, match="-5 bytes of dynamic LDS"):
         dispatches(changed("launch", dynamic_lds=-5))

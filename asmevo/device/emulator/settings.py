@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from asmevo.errors import AsmEvoError
 
-_MAX_THREADS = 1024
+_MAX_THREADS = 256  # what the core takes
 _MAX_BUDGET = (1 << 63) - 1
 _MAX_SECONDS = 10**9
 
