@@ -194,11 +194,16 @@ def test_watchdog(threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_signals_interrupt_all_threads(threads: int) -> None:
     grid = Grid(["top:", "s_branch top"], 4, np.zeros(64, np.uint32))
+    # A shell starts background processes with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        grid.run(threads=threads, budget=1 << 60)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            grid.run(threads=threads, budget=1 << 60, seconds=60)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(("threads", "resident", "what"), [
