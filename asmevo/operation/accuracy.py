@@ -51,9 +51,11 @@ class Bound:
     unequal: float = math.inf  # share of the elements
 
     def holds(self, found: Accuracy) -> bool:
-        """Whether an accuracy is within this bound; a class mismatch never is."""
+        """Whether an accuracy is within this bound; a class mismatch never is, nor is a buffer of
+        which the reference leaves every element open: nothing was compared."""
         return (
-            found.class_mismatches == 0
+            found.elements > 0
+            and found.class_mismatches == 0
             and found.max_abs <= self.max_abs
             and found.max_rel <= self.max_rel
             and found.max_scaled <= self.max_scaled
@@ -82,10 +84,10 @@ def bounds(given: Mapping[str, Mapping[str, Any]], buffers: set[str]) -> dict[st
     return made
 
 
-def measure(found: Array, expected: Array, *, open_nan: bool = True) -> Accuracy:
+def measure(found: Array, expected: Array) -> Accuracy:
     """Compare a buffer with its reference.
 
-    ``open_nan``: a NaN in the reference leaves the element open, as `Operation.reference` says.
+    A NaN in the reference leaves the element open, as `Operation.reference` says.
     """
     if found.shape != expected.shape:
         raise ValueError(f"a reference of shape {expected.shape} for a buffer of {found.shape}")
@@ -94,9 +96,8 @@ def measure(found: Array, expected: Array, *, open_nan: bool = True) -> Accuracy
     with np.errstate(invalid="ignore", over="ignore"):
         rounded = expected.astype(found.dtype).astype(np.float64)
         want, have = expected.astype(np.float64), found.astype(np.float64)
-    if open_nan:
-        meant = ~np.isnan(want)
-        rounded, want, have = rounded[meant], want[meant], have[meant]
+    meant = ~np.isnan(want)
+    rounded, want, have = rounded[meant], want[meant], have[meant]
     finite = np.isfinite(rounded) & np.isfinite(have)
     same_class = finite | (rounded == have) | (np.isnan(rounded) & np.isnan(have))
     a, b = want[finite], have[finite]

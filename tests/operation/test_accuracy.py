@@ -46,6 +46,12 @@ def test_a_nan_in_the_reference_is_open_and_one_in_the_result_is_not() -> None:
     assert not Bound().holds(found)
 
 
+def test_a_reference_that_leaves_everything_open_holds_nothing() -> None:
+    found = measure(np.array([1.0, 2.0], np.float32), np.array([math.nan, math.nan]))
+    assert found.elements == 0
+    assert not Bound().holds(found)
+
+
 def test_infinities_match_by_sign() -> None:
     infinite = np.array([math.inf, -math.inf, math.inf])
     found = measure(np.array([math.inf, -math.inf, -math.inf], np.float32), infinite)

@@ -13,22 +13,11 @@ from asmevo.device.emulator.checked import check_records, hazard_pairs
 from asmevo.device.emulator.lower import lower
 from asmevo.device.emulator.sanitizer import Kind, Report, SanitizerResult, result_of
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Region, Role
-from asmevo.isa.program import Program
+from tests.device.emulator.conftest import assemble
 
 VGPRS, AGPRS = 256, 256
 WORDS = 1024
 _KEEP_DENORMALS = 0xF0
-
-
-def assemble(lines: Sequence[str]) -> Program:
-    rows: list[tuple[int, int, str]] = []
-    labels: dict[int, str] = {}
-    for line in lines:
-        if line.endswith(":"):
-            labels[8 * len(rows)] = line[:-1]
-        else:
-            rows.append((8 * len(rows), 8, line))
-    return Program.from_disassembly(rows, labels)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ import pytest
 from asmevo.device.emulator.checked import check_records
 from asmevo.device.emulator.lower import lower
 from asmevo.device.emulator.sanitizer import Kind
-from tests.device.emulator.sanitizer_bench import Kernel, assemble
+from tests.device.emulator.conftest import assemble
+from tests.device.emulator.sanitizer_bench import Kernel
 from tests.device.emulator.test_kernels import load
 
 NAMES = ("layer_norm", "topksoftmax/topksoftmax_12x256x6", "gemm_a8w8_m128_noSplitK",

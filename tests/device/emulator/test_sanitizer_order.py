@@ -7,7 +7,8 @@ import pytest
 from asmevo.device.device import UnsupportedError
 from asmevo.device.emulator.lower import lower
 from asmevo.device.emulator.sanitizer import Kind
-from tests.device.emulator.sanitizer_bench import Kernel, assemble
+from tests.device.emulator.conftest import assemble
+from tests.device.emulator.sanitizer_bench import Kernel
 
 WAIT = Kind.USE_BEFORE_WAIT
 DONE = "s_waitcnt vmcnt(0) lgkmcnt(0)"
