@@ -29,7 +29,7 @@ def test_units_left_out_leave_their_workgroups_out() -> None:
         of_xcd = [workgroup // 8 for workgroup in sample.workgroups]
         units = {index % 38 for index in of_xcd}
         assert len(units) == 3
-    assert 0 in units
+        assert 0 in units
         assert of_xcd == sorted(i for i in range(80) if i % 38 in units)
         # The core deals the first workgroups to its units in turn: each gets its own.
         assert [index % 38 for index in of_xcd[:3]] == sorted(units)
