@@ -47,6 +47,7 @@ _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
 # Scratch of all waves at a time; a driver limits how many there are in the same way.
 _SCRATCH_BYTES = 1 << 30
+_LARGE_BYTES = 64 << 20
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 _TIMELINE_EVENTS = 400_000  # what a page can draw and a trace viewer opens
 
@@ -169,8 +170,12 @@ class _Mapped:
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.before = tuple(region.mapped for region in dispatch.regions)
-        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on.
-        self.initial = tuple(np.frombuffer(mapped, np.uint8).copy() for mapped in self.before)
+        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on;
+        # gigabytes of input are not worth a second copy.
+        self.initial = tuple(
+            array if len(array) > _LARGE_BYTES and not region.role.written else array.copy()
+            for region, array in zip(dispatch.regions, (np.frombuffer(mapped, np.uint8)
+                                                        for mapped in self.before), strict=True))
         for array in self.initial:
             array.flags.writeable = False
         self._spare: list[tuple[Bytes, ...]] = []
