@@ -30,7 +30,7 @@ class FusedMoe(ExpertLayer):
         out = arrays["out"].astype(np.float64).reshape(tokens, dim)
         for group in groups(arrays, tokens, self.rows):
             hidden = requantised(
-                self.hidden(arrays, names, group), arrays["w2"].dtype, self.hidden_block)
+                self.hidden(arrays, names, group, np.ones(len(group.tokens))), arrays["w2"].dtype, self.hidden_block)
             down = self.matrix(arrays, "w2", group.expert, dim, inter)
             # A token is at most once among an expert's rows, so this adds every row.
             out[group.tokens] += group.weights[:, None] * (hidden @ down.T)

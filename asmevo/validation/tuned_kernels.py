@@ -43,6 +43,7 @@ _PRODUCT = {"M": "M", "N": "N", "K": "K"}
 _SPLIT = {"S": "S"}
 _EXPERTS = {"T": "T", "D": "D", "I": "I", "E": "E", "K": "K"}
 _PARTS = {"T": "T", "D": "D", "P": "I / N", "E": "E", "K": "K"}
+_PERSISTENT = {"G": "CU"}
 _ATTENTION = {"B": "B", "S": "S", "T": "T", "H": "H", "R": "R"}
 
 _RULES = (
@@ -52,7 +53,22 @@ _RULES = (
           "aiter_fp8gemm_blockscale", _PRODUCT, _SPLIT),
     _Rule(r"fmoe_stage1_bf16_pertokenFp8_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
           "aiter_fmoe_stage1", _PARTS),
-    _Rule(r"fwd_hd128_bf16_(?P<mask>full|causal)", "aiter_fmha_fwd_bf16", _ATTENTION),
+    _Rule(r"fmoe_stage1_bf16_pertokenFp8_doweight_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
+          "aiter_fmoe_stage1_doweight", _PARTS),
+    _Rule(r"fmoe_stage1_bf16_pertokenFp8_blockscale_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
+          "aiter_fmoe_stage1_blockscale", _PARTS),
+    _Rule(r"fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x(?P<N>\d+)", "aiter_fmoe_fp8", _PARTS),
+    _Rule(r"fmoe_bf16_blockscaleFp8_g1u1_(?P<variant>(no)?vs_silu_1tg)_(?P<R>\d+)x(?P<N>\d+)",
+          "aiter_fmoe_blockscale", _EXPERTS),
+    _Rule(r"fmoe_bf16_blockscaleFp8_g1u1_(?P<variant>(no)?vs_silu_1tg_ps)_(?P<R>\d+)x(?P<N>\d+)",
+          "aiter_fmoe_blockscale_ps", _EXPERTS, _PERSISTENT),
+    # Symbols that do not have the names of their files.
+    _Rule(r"fmoe_bf16_blockscaleFp8_g1u1_vs_silu_(?P<R>64)x(?P<N>256)",
+          "aiter_fmoe_blockscale", _EXPERTS, choices={"variant": "vs_silu_1tg"}),
+    _Rule(r"fmoe_bf16_blockscaleFp8_g1u1_vs_ps_silu_(?P<R>64)x(?P<N>256)",
+          "aiter_fmoe_blockscale_ps", _EXPERTS, _PERSISTENT, {"variant": "vs_silu_1tg_psx"}),
+    _Rule(r"fwd_hd128_bf16_(?P<mask>full|causal)", "aiter_fmha_fwd_bf16", _ATTENTION,
+          choices={"rounding": "rtna"}),
 )
 _SPLITTING = frozenset({"aiter_i8gemm_public", "aiter_fp8gemm_blockscale"})
 
