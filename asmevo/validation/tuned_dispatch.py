@@ -1,4 +1,4 @@
-"""The launch that a tuner's row is a measurement of."""
+"""The launches that a row of the table is a measurement of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.kernel import Kernel
 from asmevo.operation.expert_layer import ExpertLayer
 from asmevo.task.session import make
-from asmevo.validation.tuned_kernels import declaration
+from asmevo.validation.tuned_kernels import Declaration, declarations
 from asmevo.validation.tuned_rows import TunedRow
 
 # Contents of no buffer but tables decide what these kernels do when, and gigabytes of zeros cost
@@ -44,13 +44,16 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         return compose("config", overrides=list(overrides))
 
 
-def launch_of(row: TunedRow) -> Launch:
-    """The launch of a row, with tables of experts that are routed at random and otherwise zeros.
+def launches_of(row: TunedRow) -> list[Launch]:
+    """The launches of a row, with tables of experts routed at random and otherwise zeros.
 
     Raises `UnknownKernelError` when no YAML declares the kernel, `SourceError` when its code object
     is not at hand.
     """
-    declared = declaration(row)
+    return [_launch(declared) for declared in declarations(row)]
+
+
+def _launch(declared: Declaration) -> Launch:
     config = composed([f"kernel={declared.name}", *declared.overrides])
     kernel = cast(Kernel, make(config, "kernel", Kernel))
     code_object = CodeObject.parse(kernel.source.read())

@@ -1,4 +1,4 @@
-"""Which kernel YAML declares the kernel of a tuner's row, and with what values."""
+"""Which kernel YAMLs declare what a row of the table launched, and with what values."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ _PRODUCT = {"M": "M", "N": "N", "K": "K"}
 _SPLIT = {"S": "S"}
 _EXPERTS = {"T": "T", "D": "D", "I": "I", "E": "E", "K": "K"}
 _PARTS = {"T": "T", "D": "D", "P": "I / N", "E": "E", "K": "K"}
+_ROWS = {"B": "B", "S": "S", "H": "H"}
 _PERSISTENT = {"G": "CU"}
 _ATTENTION = {"B": "B", "S": "S", "T": "T", "H": "H", "R": "R"}
 
@@ -67,19 +68,35 @@ _RULES = (
           "aiter_fmoe_blockscale", _EXPERTS, choices={"variant": "vs_silu_1tg"}),
     _Rule(r"fmoe_bf16_blockscaleFp8_g1u1_vs_ps_silu_(?P<R>64)x(?P<N>256)",
           "aiter_fmoe_blockscale_ps", _EXPERTS, _PERSISTENT, {"variant": "vs_silu_1tg_psx"}),
+    _Rule(r"bf16gemm_fp32bf16_tn_(?P<R>\d+)x64_splitk_clean", "aiter_bf16gemm", _PRODUCT, _SPLIT),
+    # The README's commands leave rounding at ties away from zero forwards and cut backwards.
     _Rule(r"fwd_hd128_bf16_(?P<mask>full|causal)", "aiter_fmha_fwd_bf16", _ATTENTION,
           choices={"rounding": "rtna"}),
+    _Rule(r"bwd_hd128_bf16_\w+", "aiter_fmha_bwd_odo", _ROWS),
+    _Rule(r"bwd_hd128_bf16_full_a16", "aiter_fmha_bwd_a16", _ATTENTION,
+          choices={"mask": "full", "rounding": "rtz"}),
+    _Rule(r"bwd_hd128_bf16_causal_a16", "aiter_fmha_bwd_a16", _ATTENTION,
+          choices={"mask": "top_left", "rounding": "rtz"}),
+    _Rule(r"bwd_hd128_bf16_full_a32", "aiter_fmha_bwd", _ATTENTION,
+          choices={"mask": "full", "rounding": "rtz"}),
+    _Rule(r"bwd_hd128_bf16_causal_a32", "aiter_fmha_bwd", _ATTENTION,
+          choices={"mask": "top_left", "rounding": "rtz"}),
+    _Rule(r"bwd_hd128_bf16_\w+_a32", "aiter_fmha_bwd_dq_convert", _ROWS,
+          choices={"rounding": "rtz"}),
 )
 _SPLITTING = frozenset({"aiter_i8gemm_public", "aiter_fp8gemm_blockscale"})
 
 
-def declaration(row: TunedRow) -> Declaration:
-    """Raises `UnknownKernelError` naming the kernel."""
-    for rule in _RULES:
-        match = re.fullmatch(rule.pattern, row.kernel)
-        if match is not None:
-            return _declaration(rule, match, row)
-    raise UnknownKernelError(f"no kernel YAML declares '{row.kernel}'")
+def declarations(row: TunedRow) -> tuple[Declaration, ...]:
+    """The kernels of a row, in the order of their launches: attention backward has several.
+
+    Raises `UnknownKernelError` naming the row's kernel.
+    """
+    found = tuple(_declaration(rule, match, row) for rule in _RULES
+                  if (match := re.fullmatch(rule.pattern, row.kernel)) is not None)
+    if not found:
+        raise UnknownKernelError(f"no kernel YAML declares '{row.kernel}'")
+    return found
 
 
 def _declaration(rule: _Rule, match: re.Match[str], row: TunedRow) -> Declaration:
