@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -57,15 +57,12 @@ class Bench:
         text = assembly(list(self._kernels.values()))
         self._object = CodeObject.parse(toolchain.link(toolchain.assemble(text, Target("gfx942"))))
 
-    def rows(self, done: Callable[[], None] = lambda: None) -> list[ValidationRow]:
-        """One row a microbenchmark of this machine; calls ``done`` after each benchmark."""
+    def rows(self) -> Iterator[ValidationRow]:
+        """One row a microbenchmark of this machine."""
         units = self._emulator.timing.parameters.machine.compute_units
-        rows: list[ValidationRow] = []
         for number, benchmark in enumerate(self._benchmarks):
             if benchmark.compute_units in (None, units):
-                rows.append(self.row(number))
-            done()
-        return rows
+                yield self.row(number)
 
     def row(self, number: int) -> ValidationRow:
         """The row of one microbenchmark. What the model refuses is a row without an answer."""

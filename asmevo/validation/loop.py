@@ -60,7 +60,10 @@ class Loop:
 
     def launches(self, emulator: Emulator, oracle: DeclaredOracle
                  ) -> tuple[EmulatedKernel, tuple[Dispatch, Dispatch]]:
-        """The kernel and its two launches. Raises `LoopError`, `SourceError`, `UnsupportedError`."""
+        """The kernel, its short launch and its long one.
+
+        Raises `LoopError`, `SourceError` and `UnsupportedError`.
+        """
         code_object = CodeObject.parse(self.kernel.source.read())
         found = code_object.kernel(self.kernel.symbol)
         dispatches = oracle.dispatches(self.kernel, found.symbol, found.metadata)

@@ -1,7 +1,7 @@
-"""llvm-mca, LLVM's static estimate of a straight-line loop, on the bodies that the model is held to.
+"""llvm-mca, LLVM's static estimate of a straight-line loop.
 
-It has one wave, no caches, no bank conflicts and no other waves; its cycle is an issue turn of 4 clk
-(LLVM SISchedule.td counts passes).
+It knows one wave, no caches and no bank conflicts; its cycle is an issue turn of 4 clk (LLVM
+SISchedule.td).
 """
 
 from __future__ import annotations

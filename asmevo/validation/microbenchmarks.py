@@ -23,8 +23,8 @@ _PACKED = "v_pk_mul_f32 v[12:13], v[14:15], v[16:17]"
 _EXP = "v_exp_f32_e32 v18, v19"
 _MFMA = "v_mfma_f32_16x16x16_bf16 a[0:3], v[20:21], v[22:23], a[0:3]"
 
-# Operand shapes: registers of D, of A and B, and of the index of a sparse operation.
-_MATRIX: tuple[tuple[str, int, int, int], ...] = (
+# Registers of D, those of A and of B, clk.
+_MATRIX = (
     ("v_mfma_f32_4x4x4_16b_f16", 4, 2, 8),
     ("v_mfma_f32_4x4x4_16b_bf16", 4, 2, 8),
     ("v_mfma_f32_16x16x16_f16", 4, 2, 16),
@@ -98,7 +98,8 @@ def _matrix() -> Iterator[Microbenchmark]:
             d = f"a[{number * registers}:{(number + 1) * registers - 1}]"
             a, b = ((f"v[{first}:{first + inputs - 1}]" if inputs > 1 else f"v{first}")
                     for first in (20, 24))
-            body.append(f"{name} {d}, {a}, v[24:27], v28" if sparse else f"{name} {d}, {a}, {b}, {d}")
+            body.append(f"{name} {d}, {a}, v[24:27], v28" if sparse else
+                        f"{name} {d}, {a}, {b}, {d}")
         yield Microbenchmark(name, clk, "MIC, LLVM", Confidence.HIGH, Basis.PARAMETER,
                              tuple(body), operations=4)
 
@@ -134,15 +135,14 @@ def _beside_matrix() -> Iterator[Microbenchmark]:
 
 
 def _lds() -> Iterator[Microbenchmark]:
-    both = dict(source="PYHIP, MT4G", confidence=Confidence.HIGH)
+    latency = partial(Microbenchmark, source="PYHIP, MT4G", confidence=Confidence.HIGH, overhead=4)
     # A word of LDS that points to itself.
     itself = ("v_mov_b32_e32 v8, 0", "v_mov_b32_e32 v9, 0", "ds_write_b32 v8, v9",
               "s_waitcnt lgkmcnt(0)")
-    yield Microbenchmark("ds_read_b32 latency", 52, basis=Basis.PARAMETER, overhead=4,
-                         setup=itself, body=("ds_read_b32 v8, v8", "s_waitcnt lgkmcnt(0)"), **both)
-    yield Microbenchmark("ds_read_b128 latency", 64, basis=Basis.EMERGENT, overhead=4,
-                         setup=_LDS_16, body=("ds_read_b128 v[12:15], v8", "s_waitcnt lgkmcnt(0)"),
-                         **both)
+    yield latency("ds_read_b32 latency", 52, basis=Basis.PARAMETER, setup=itself,
+                  body=("ds_read_b32 v8, v8", "s_waitcnt lgkmcnt(0)"))
+    yield latency("ds_read_b128 latency", 64, basis=Basis.EMERGENT, setup=_LDS_16,
+                  body=("ds_read_b128 v[12:15], v8", "s_waitcnt lgkmcnt(0)"))
     b32, b128 = "ds_read_b32 v12, v1", "ds_read_b128 v[12:15], v8"
     yield _given("ds_read_b32", 4, body=(b32,))
     yield _given("ds_read_b128 of one SIMD", 16, setup=_LDS_16, body=(b128,))
@@ -179,20 +179,20 @@ def _vector_memory() -> Iterator[Microbenchmark]:
 
 
 def _chases() -> Iterator[Microbenchmark]:
-    vector = dict(body=("global_load_dword v8, v8, s[4:5]", "s_waitcnt vmcnt(0)"), overhead=4)
-    scalar = dict(body=("s_load_dword s20, s[4:5], s20", "s_waitcnt lgkmcnt(0)"), overhead=4)
-    yield _latency("sL1D latency", 48, chase=Chase(8 << 10), **scalar)
-    yield _latency("scalar load found in L2", 172, chase=Chase(128 << 10), **scalar)
-    yield _latency("vL1D latency", 116, chase=Chase(16 << 10), **vector)
-    yield _latency("L2 latency", 288, chase=Chase(256 << 10), **vector)
-    far = dict(confidence=Confidence.LOW, source="chips-and-cheese, MT4G")
-    yield _latency("MALL latency", 477, chase=Chase(8 << 20), note="458 to 496",
-                   **(vector | far))
-    yield _latency("HBM latency", 876, chase=Chase(1 << 20, warm=False), compute_units=_MI300X,
-                   note="median; every line for the first time", **vector)
-    yield _latency("HBM latency", 650, chase=Chase(1 << 20, warm=False), compute_units=_MI308X,
-                   note="500 to 800; every line for the first time",
-                   **(vector | dict(source="PYHIP")))
+    vector = partial(_latency, body=("global_load_dword v8, v8, s[4:5]", "s_waitcnt vmcnt(0)"),
+                     overhead=4)
+    scalar = partial(_latency, body=("s_load_dword s20, s[4:5], s20", "s_waitcnt lgkmcnt(0)"),
+                     overhead=4)
+    yield scalar("sL1D latency", 48, chase=Chase(8 << 10))
+    yield scalar("scalar load found in L2", 172, chase=Chase(128 << 10))
+    yield vector("vL1D latency", 116, chase=Chase(16 << 10))
+    yield vector("L2 latency", 288, chase=Chase(256 << 10))
+    yield vector("MALL latency", 477, chase=Chase(8 << 20), confidence=Confidence.LOW,
+                 source="second-hand", note="458 to 496")
+    yield vector("HBM latency", 876, chase=Chase(1 << 20, warm=False), compute_units=_MI300X,
+                 note="median; every line for the first time")
+    yield vector("HBM latency", 650, chase=Chase(1 << 20, warm=False), compute_units=_MI308X,
+                 source="PYHIP", note="500 to 800; every line for the first time")
     yield _latency("atomic in L2", 382, overhead=4,
                    body=("global_atomic_add v9, v8, v10, s[6:7] sc0", "s_waitcnt vmcnt(0)"),
                    confidence=Confidence.LOW, source="second-hand")

@@ -59,7 +59,7 @@ class Microkernel:
             lines += [f".L{self.symbol}_other:", *self._loop("others", b.head, b.other)]
         return [*lines, f".L{self.symbol}_end:", "s_endpgm"]
 
-    def _loop(self, name: str, head: Sequence[str], body: Sequence[str]) -> list[str]:
+    def _loop(self, name: str, head: tuple[str, ...], body: tuple[str, ...]) -> list[str]:
         label = f".L{self.symbol}_{name}"
         # Loops of both copies start at a line of the instruction cache.
         return ["s_nop 0", ".p2alignl 6, 0xbf800000", f"{label}:", *head, *(body * self.copies),
