@@ -11,8 +11,8 @@ from asmevo.validation.mca import Mca, McaError
 
 
 def script(path: Path, body: str) -> str:
-    path.write_text(f"#!/bin/sh\ncase \"$1\" in --version) echo '  Debian LLVM version 22.1.8';; *)\n"
-                    f"{body}\n;; esac\n")
+    version = "--version) echo '  Debian LLVM version 22.1.8';;"
+    path.write_text(f"#!/bin/sh\ncase \"$1\" in {version} *)\n{body}\n;; esac\n")
     path.chmod(0o700)
     return str(path)
 
@@ -54,7 +54,7 @@ def test_what_is_no_answer_is_refused(tmp_path: Path, body: str, message: str) -
 
 
 def test_a_program_that_is_not_there_or_is_another_is_named(tmp_path: Path) -> None:
-    with pytest.raises(McaError, match="cannot run .*absent"):
+    with pytest.raises(McaError, match=r"cannot run .*absent"):
         Mca(str(tmp_path / "absent"))
     true = shutil.which("true")
     assert true is not None
