@@ -31,6 +31,7 @@ _ROUNDS = (4, 8)
 _STREAM_COPIES = (1, 2)
 _STREAM_ROUNDS = (4, 8)
 _OUTSTANDING_COPIES = (128, 129)
+_OUTSTANDING_ROUNDS = 2  # the second finds its code in the instruction cache
 _FIRST_ADDRESS, _SECOND_ADDRESS = 0x7F10_0000_0000, 0x7F20_0000_0000
 _BUFFER_BYTES = 1 << 17
 _SEED = 942
@@ -111,7 +112,7 @@ class Bench:
         b = self._benchmarks[number]
         kernel = self._kernels[number, False, _OUTSTANDING_COPIES[0]]
         loaded = self._emulator.load(self._object, kernel.symbol)
-        profile = self._launch(loaded, kernel, 1)
+        profile = self._launch(loaded, kernel, _OUTSTANDING_ROUNDS)
         loads = [row for row, instruction in zip(profile.instructions,
                                                  loaded.program.instructions, strict=False)
                  if instruction.unit is Unit.VMEM or instruction.unit is Unit.FLAT]

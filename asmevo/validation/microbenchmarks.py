@@ -169,12 +169,12 @@ def _vector_memory() -> Iterator[Microbenchmark]:
     yield Microbenchmark(
         "loads in flight, one line each", 64, "ISA", Confidence.HIGH, Basis.PARAMETER,
         ("global_load_dword v12, v8, s[4:5]", "v_add_u32_e32 v8, 0x80, v8"),
-        quantity=Quantity.OUTSTANDING, stall=StallCause.VMCNT,
+        quantity=Quantity.OUTSTANDING, stall=StallCause.VMCNT, head=("s_waitcnt vmcnt(0)",),
         setup=("v_mov_b32_e32 v8, 0", "s_mov_b64 exec, 1"), note="vmcnt has 6 bits")
     yield Microbenchmark(
         "loads in flight, 64 lines each", 24, "PYHIP", Confidence.LOW, Basis.EMERGENT,
         ("global_load_dword v12, v8, s[4:5]", "v_add_u32_e32 v8, 64, v8"),
-        quantity=Quantity.OUTSTANDING, stall=StallCause.UNIT_BUSY,
+        quantity=Quantity.OUTSTANDING, stall=StallCause.UNIT_BUSY, head=("s_waitcnt vmcnt(0)",),
         setup=("v_lshlrev_b32_e32 v8, 8, v1",))
 
 

@@ -19,6 +19,7 @@ from asmevo.validation.mca import Mca
 from asmevo.validation.microbenchmark import Microbenchmark, Quantity
 from asmevo.validation.microbenchmarks import microbenchmarks
 from asmevo.validation.row import Basis, Confidence, ValidationRow
+from asmevo.validation.tuned import tuned_validation
 
 # The contents of its buffers do not decide what a loop does, or when.
 _ZEROS = DeclaredOracle(families=("zeros",))
@@ -59,6 +60,21 @@ class Loops:
     def rows(self, equipment: Equipment) -> Iterator[ValidationRow]:
         for loop in self.loops.values():
             yield loop.row(self.device, _ZEROS)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Times of AITER's tuner and benchmarks, each on the machine that it was measured on.
+
+    ``count`` rows of each family and machine, spread over their times; all of them if None.
+    ``seconds`` is the host time that one may take to execute.
+    """
+
+    count: int | None
+    seconds: float
+
+    def rows(self, equipment: Equipment) -> Iterator[ValidationRow]:
+        yield from tuned_validation(self.count, self.seconds)
 
 
 @dataclass(frozen=True)
