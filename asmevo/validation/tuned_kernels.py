@@ -54,6 +54,8 @@ _RULES = (
           "aiter_fp8gemm_blockscale", _PRODUCT, _SPLIT),
     _Rule(r"fmoe_stage1_bf16_pertokenFp8_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
           "aiter_fmoe_stage1", _PARTS),
+    _Rule(r"fmoe_stage1_bf16_pertokenInt8_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
+          "aiter_fmoe_stage1_int8", _PARTS),
     _Rule(r"fmoe_stage1_bf16_pertokenFp8_doweight_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
           "aiter_fmoe_stage1_doweight", _PARTS),
     _Rule(r"fmoe_stage1_bf16_pertokenFp8_blockscale_g1u1_(?P<M>\d+)x(?P<N>\d+)_(?P<variant>\w+)",
