@@ -113,6 +113,14 @@ class RebuildConfig(TaskConfig):
 
 
 @dataclass
+class ValidateTimingConfig(TaskConfig):
+    _convert_: str = "all"
+    sections: list[str] = MISSING
+    targets: dict[str, float] = MISSING
+    parts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -149,3 +157,4 @@ def register() -> None:
         store.store(group=group, name="schema", node=schema)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
+    store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)
