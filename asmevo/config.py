@@ -106,6 +106,16 @@ class RunConfig(TaskConfig):
 
 
 @dataclass
+class ProfileConfig(TaskConfig):
+    _convert_: str = "all"
+    shapes: Any = MISSING
+    family: str = MISSING
+    timeline: bool = MISSING
+    trace: str | None = MISSING
+    shown: int = MISSING
+
+
+@dataclass
 class RebuildConfig(TaskConfig):
     allow_lower: bool = MISSING
     method: str = MISSING
@@ -147,5 +157,6 @@ def register() -> None:
         ("task", TaskConfig),
     ):
         store.store(group=group, name="schema", node=schema)
+    store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asmevo.failure import printable
+from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
 
@@ -22,7 +23,8 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     """The parts to print, from top to bottom."""
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
-             "inspect": _inspect, "run": _run, "compile": _compile}[result.task]
+             "inspect": _inspect, "run": _run, "compile": _compile,
+             "profile": _profile}[result.task]
     yield from parts(result, details)
 
 
@@ -212,6 +214,15 @@ def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
         ("launch", f"workgroups of {details['launch']['workgroup']} work-items with "
                    f"{details['launch']['dynamic_lds']} bytes of LDS added"),
         ("resources", ", ".join(f"{key} {value}" for key, value in details["resources"].items())),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _profile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"))
+    yield from profile_shown(details)
+    yield _facts(
+        ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
 

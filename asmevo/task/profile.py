@@ -1,0 +1,201 @@
+"""Where a kernel's time goes: listing, page and trace of its dispatches."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program, whole_program
+from asmevo.device.device import DeviceFault
+from asmevo.dispatch.expression import evaluate
+from asmevo.dispatch.kernel import Kernel
+from asmevo.durable import write_atomically
+from asmevo.isa import registers
+from asmevo.isa.program import Program
+from asmevo.profile.hotwindow import HotWindow
+from asmevo.profile.profile import Profile as KernelProfile
+from asmevo.report.annotated import Listing, annotated, by_cause, microseconds, total_stalls
+from asmevo.report.chrome_trace import write_trace
+from asmevo.report.profile_page import Subject, profile_page
+from asmevo.report.result import Result, Status
+from asmevo.report.terminal import waiting
+from asmevo.report.timeline import Timeline
+from asmevo.task.candidate import stored_replacement
+from asmevo.task.session import ConfigError, Session
+
+_TRACES: Mapping[str, str] = {"gz": ".trace.json.gz", "json": ".trace.json"}
+_LARGEST = "largest"
+_ALL = "all"
+
+
+@dataclass(frozen=True)
+class Version:
+    """One code object to profile: the original, or what shall replace it."""
+
+    name: str
+    code_object: CodeObject
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Profiles dispatches of a kernel, and of a stored replacement beside it (``candidate``).
+
+    ``shapes`` names them: ``largest`` (the shape of most workgroups), ``all`` visible ones, or a
+    list of names (``M48``) and of shapes that the YAML does not have (``{M: 96}``). Their inputs
+    are of ``family``. ``trace`` is the form of the trace, ``gz`` or ``json``, or null for none;
+    without ``timeline`` there is none either, nor on the page. ``shown`` is how many hot windows
+    the terminal lists.
+    """
+
+    shapes: Any = _LARGEST
+    family: str = "normal"
+    timeline: bool = True
+    trace: str | None = "gz"
+    shown: int = 3
+
+    def __post_init__(self) -> None:
+        if self.trace is not None and self.trace not in _TRACES:
+            raise ConfigError(f"task.trace must be {', '.join(_TRACES)} or null, "
+                              f"not '{self.trace}'")
+        if self.shown < 0:
+            raise ConfigError(f"task.shown must not be negative, not {self.shown}")
+
+    def run(self, session: Session) -> Result:
+        started = time.monotonic()
+        versions = [Version("original", session.code_object)]
+        if session.config.candidate is not None:
+            versions.append(Version("replacement", stored_replacement(session)))
+        result = Result(
+            task="profile", status=Status.PROFILED, kernel=session.kernel.name,
+            symbol=session.symbol, original_sha256=session.code_object.sha256,
+            replacement_sha256=versions[1].code_object.sha256 if len(versions) > 1 else None,
+            folder=str(session.folder),
+        )
+        launches: list[dict[str, Any]] = []
+        try:
+            for version, code, profile in self._profiles(session, versions):
+                launches.append(self._report(session, version, code, profile))
+                result.device, result.timing_source = profile.device, _timing_source(profile)
+        except DeviceFault as fault:
+            result.status, result.error = Status.FAULTED, str(fault)
+        result.details = {"shown": self.shown, "launches": launches}
+        result.wall_seconds = time.monotonic() - started
+        return result
+
+    def _profiles(self, session: Session, versions: Sequence[Version]
+                  ) -> Iterator[tuple[Version, Program, KernelProfile]]:
+        """One dispatch after the other, each of all versions."""
+        kernel = replace(session.kernel, shapes=selected(session.kernel, self.shapes),
+                         held_out_shapes=())
+        oracle = replace(session.oracle, families=(self.family,))
+        metadata = session.code_object.kernel(session.symbol).metadata
+        loaded = [session.device.load(version.code_object, session.symbol) for version in versions]
+        for dispatch in oracle.dispatches(kernel, session.symbol, metadata):
+            for version, each in zip(versions, loaded, strict=True):
+                with waiting(f"{dispatch.name} of the {version.name}"):
+                    profile = each.profile(dispatch)
+                yield version, _program(version.code_object, session.symbol, profile), profile
+
+    def _report(self, session: Session, version: Version, code: Program,
+                profile: KernelProfile) -> dict[str, Any]:
+        """Write page and trace; what ``result.json`` says of the launch."""
+        windows = session.windows.find(code, [profile])
+        listing = annotated(code, profile, windows)
+        subject = Subject(session.symbol, "" if session.config.candidate is None else version.name)
+        name = _file_name(profile.dispatch, subject.version)
+        page = session.folder / f"{name}.html"
+        write_atomically(page, profile_page(subject, code, profile, windows).encode())
+        trace = None
+        if self.trace is not None and any(profile.timeline):
+            trace = session.folder / f"{name}{_TRACES[self.trace]}"
+            write_trace(trace, code, profile, Timeline.of(profile), kernel=session.symbol)
+        return {
+            "dispatch": profile.dispatch, "version": version.name,
+            "sha256": version.code_object.sha256,
+            "source": profile.source, "device": profile.device, "cycles": profile.cycles,
+            "clock_mhz": profile.clock_mhz,
+            "microseconds": microseconds(profile.cycles, profile),
+            "scope": profile.scope,
+            "issued": sum(counts.issued for counts in profile.instructions),
+            "waves": len(profile.waves),
+            "stalls": by_cause(total_stalls(profile)),
+            "windows": [_window(window, listing) for window in windows],
+            "page": str(page), "trace": None if trace is None else str(trace),
+        }
+
+
+def selected(kernel: Kernel, wanted: object) -> tuple[Mapping[str, int], ...]:
+    """The shapes of ``kernel`` that ``task.shapes`` means. Raises `ConfigError`."""
+    if wanted == _ALL or not kernel.shapes:
+        return tuple(kernel.shapes)
+    if wanted == _LARGEST:
+        return (max(kernel.shapes, key=lambda shape: _workgroups(kernel, shape)),)
+    given = [wanted] if isinstance(wanted, str | Mapping) else wanted
+    if not isinstance(given, Sequence) or not given:
+        raise ConfigError(f"task.shapes must be {_LARGEST}, {_ALL} or a list of shapes, "
+                          f"not '{wanted}'")
+    return tuple(_shape(kernel, each) for each in given)
+
+
+def _shape(kernel: Kernel, wanted: object) -> Mapping[str, int]:
+    known = {_label(kernel, shape): shape for shape in (*kernel.shapes, *kernel.held_out_shapes)}
+    if isinstance(wanted, str):
+        if wanted not in known:
+            raise ConfigError(f"task.shapes: kernel '{kernel.name}' has no shape '{wanted}' "
+                              f"({', '.join(known)})")
+        return known[wanted]
+    names = set(kernel.shapes[0])
+    if not isinstance(wanted, Mapping) or not all(
+            isinstance(value, int) and not isinstance(value, bool) for value in wanted.values()):
+        raise ConfigError(f"task.shapes: '{wanted}' is neither a shape's name nor a shape")
+    if set(wanted) - set(kernel.constants) != names - set(kernel.constants):
+        raise ConfigError(f"task.shapes: a shape of kernel '{kernel.name}' gives "
+                          f"{', '.join(sorted(names))}, not {', '.join(sorted(map(str, wanted)))}")
+    return wanted
+
+
+def _label(kernel: Kernel, shape: Mapping[str, int]) -> str:
+    """As the dispatches of the declared oracle are named."""
+    return "_".join(f"{k}{v}" for k, v in shape.items() if k not in kernel.constants) or "only"
+
+
+def _workgroups(kernel: Kernel, shape: Mapping[str, int]) -> int:
+    names = {**kernel.constants, **shape}
+    count = 1
+    for extent in kernel.launch.grid if kernel.launch is not None else ():
+        count *= evaluate(extent, names)
+    return count
+
+
+def _program(code_object: CodeObject, symbol: str, profile: KernelProfile) -> Program:
+    """The program whose instructions the profile counts: with the functions it calls, if any."""
+    alone = program(code_object, symbol)
+    if len(alone) == len(profile.instructions):
+        return alone
+    return whole_program(code_object, symbol)
+
+
+def _timing_source(profile: KernelProfile) -> str | None:
+    return profile.source if profile.source in ("measured", "modelled") else None
+
+
+def _file_name(dispatch: str, version: str) -> str:
+    safe = re.sub(r"[^\w.+-]", "_", dispatch).strip(".")[:100] or "dispatch"
+    return f"{safe}-{version}" if version else safe
+
+
+def _window(window: HotWindow, listing: Listing) -> dict[str, Any]:
+    lines = listing.lines[window.start:window.stop]
+    live_in, live_out = registers.names(window.reads), registers.names(window.writes)
+    return {
+        "start": window.start, "stop": window.stop, "share": window.share,
+        "cause": window.cause.value, "depth": lines[0].depth,
+        "live_in": live_in, "live_out": live_out,
+        "notes": [f"live in: {live_in or 'nothing'}; live out: {live_out or 'nothing'}"],
+        "lines": [line.to_dict() for line in lines],
+    }
+
