@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmevo.failure import printable
+from asmevo.isa import registers
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.program import Program
@@ -23,7 +24,8 @@ class Line:
     ``offset`` in bytes from the kernel's entry; ``block`` whether a basic block starts here,
     ``label`` its name if it has one; ``depth`` how many loops it is in, ``header`` whether it
     starts one; ``sources`` the branches that come here and ``target`` where this one goes, by
-    index (``target_offset``: in bytes); ``window`` the number of the hot window it belongs to.
+    index (``target_offset``: in bytes); ``window`` the number of the hot window it belongs to and
+    ``first`` whether it is that one's first.
     """
 
     index: int
@@ -38,6 +40,7 @@ class Line:
     target: int | None = None
     target_offset: int | None = None
     window: int | None = None
+    first: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """What ``result.json`` says of it."""
@@ -82,9 +85,27 @@ def annotated(program: Program, profile: Profile, windows: Sequence[HotWindow] =
              block=index in blocks, label=_label(program, index), depth=depths[index],
              header=index in headers, sources=tuple(sources[index]),
              target=target, target_offset=None if target is None else program.offsets[target],
-             window=inside.get(index))
+             window=inside.get(index),
+             first=inside.get(index) != inside.get(index - 1))
         for index, (instruction, counts, target) in enumerate(zip(
             program.instructions, profile.instructions, program.targets, strict=True))), unknown)
+
+
+def register_list(mask: int) -> str:
+    """The registers of a set as the assembler writes ranges: ``s[0:3], v7, vcc_lo``."""
+    runs: list[list[int]] = []
+    for register in registers.members(mask):
+        plain = registers.name(register)[1:].isdigit()
+        if (runs and plain and register == runs[-1][-1] + 1
+                and registers.name(register)[0] == registers.name(runs[-1][0])[0]
+                and registers.name(runs[-1][0])[1:].isdigit()):
+            runs[-1].append(register)
+        else:
+            runs.append([register])
+    return ", ".join(
+        registers.name(run[0]) if len(run) == 1 else
+        f"{registers.name(run[0])[0]}[{registers.name(run[0])[1:]}:{registers.name(run[-1])[1:]}]"
+        for run in runs) or "nothing"
 
 
 def by_cause(stalls: Mapping[StallCause, int]) -> dict[str, int]:

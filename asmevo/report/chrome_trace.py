@@ -8,8 +8,8 @@ nanoseconds here, so that slices still nest, and ``args.clk`` has the exact leng
 
 from __future__ import annotations
 
-import gzip
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,19 @@ def chrome_trace(program: Program, profile: Profile, timeline: Timeline, *,
 def write_trace(path: Path, program: Program, profile: Profile, timeline: Timeline, *,
                 kernel: str) -> None:
     """Write the trace, compressed when the name ends in ``.gz``; both viewers read that."""
-    data = "".join(chrome_trace(program, profile, timeline, kernel=kernel)).encode()
+    pieces: Iterator[bytes] = (
+        piece.encode() for piece in chrome_trace(program, profile, timeline, kernel=kernel))
     if path.suffix == ".gz":
-        data = gzip.compress(data, 6, mtime=0)
-    write_atomically(path, data)
+        pieces = _compressed(pieces)
+    write_atomically(path, b"".join(pieces))
+
+
+def _compressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """As gzip has it, without the whole text in memory."""
+    compressor = zlib.compressobj(6, wbits=31)
+    for piece in pieces:
+        yield compressor.compress(piece)
+    yield compressor.flush()
 
 
 def _names(timeline: Timeline) -> Iterator[dict[str, Any]]:

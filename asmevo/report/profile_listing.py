@@ -221,7 +221,7 @@ def stall_bar(stalls: Mapping[str, int], most: int, width: int) -> Text:
             drawn += whole
     rest = int((reached - drawn) * 8)
     if rest or (stalls and not drawn):
-        bar.append(_EIGHTHS[max(rest, 1)], CAUSES[StallCause(next(reversed(stalls)))].terminal)
+        bar.append(_EIGHTHS[max(rest, 1)], CAUSES[StallCause([*stalls][-1])].terminal)
         drawn += 1
     bar.append(" " * (width - drawn))
     return bar

@@ -20,7 +20,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from asmevo.failure import printable
-from asmevo.isa import registers
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
@@ -30,6 +29,7 @@ from asmevo.report.annotated import (
     annotated,
     by_cause,
     microseconds,
+    register_list,
     total_stalls,
 )
 from asmevo.report.causes import CAUSES, ISSUE, LEVELS
@@ -51,10 +51,10 @@ class Subject:
 
 
 def profile_page(subject: Subject, program: Program, profile: Profile,
-                 windows: Sequence[HotWindow]) -> str:
-    """The page. Raises `ProfileError` when the profile is of another program."""
+                 windows: Sequence[HotWindow], timeline: Timeline) -> str:
+    """The page; ``timeline`` is as much of the profile's as it shall show. Raises
+    `ProfileError` when the profile is of another program."""
     listing = annotated(program, profile, windows)
-    timeline = Timeline.of(profile)
     environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True,
                               undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = environment.get_template("profile.css").render(variables=_variables, fills=_fills)
@@ -184,8 +184,8 @@ def _window(window: HotWindow, listing: Listing, profile: Profile) -> dict[str, 
         "facts": [
             ("instructions", str(len(inside))),
             ("stalled", ", ".join(f"{c} {n:,}" for c, n in by_cause(causes).items())),
-            ("live in", registers.names(window.reads) or "nothing"),
-            ("live out", registers.names(window.writes) or "nothing"),
+            ("live in", register_list(window.reads)),
+            ("live out", register_list(window.writes)),
         ],
         "lists": [],
     }
@@ -222,7 +222,7 @@ def _line(line: Line, most: int) -> dict[str, Any]:
         "stalled": f"{counts.stalled:,}" if counts.stalled else "",
         "bar": _bar(counts.stalls, most), "kind": " ".join(kinds),
         "causes": " ".join(by_cause(counts.stalls)),
-        "flow": flow(line), "window": line.window, "notes": notes(line),
+        "flow": flow(line), "window": line.window if line.first else None, "notes": notes(line),
         "target": line.target,
         "heading": (line.label or "target") if named else None,
         "sources": line.sources[:_MOST_SOURCES],

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from asmevo.profile.profile import Event, Profile, StallCause, WaveProfile
 
-# A browser keeps 32 bytes an event; a trace takes some 500 before compression.
-MOST_EVENTS = 1_000_000
 TURN = 4  # clk in which a wave issues, see `Event`
 CODES = {cause: code for code, cause in enumerate(StallCause, start=1)}
 _COLUMNS = 6
@@ -52,12 +50,15 @@ class Timeline:
     truncation: str = ""
 
     @staticmethod
-    def of(profile: Profile, *, limit: int = MOST_EVENTS) -> Timeline:
+    def of(profile: Profile, *, limit: int | None = None) -> Timeline:
         """The timeline of ``profile`` with at most ``limit`` events: those of whole waves, in the
         profile's order, and the beginning of the wave that no longer fits."""
         waves: list[WaveProfile] = []
         kept: list[tuple[Event, ...]] = []
         count = 0
+        total = sum(map(len, profile.timeline))
+        if limit is None:
+            limit = total
         for wave, events in zip(profile.waves, profile.timeline, strict=True):
             if not events:
                 continue
@@ -67,7 +68,6 @@ class Timeline:
             waves.append(wave)
             kept.append(events)
             count += len(events)
-        total = sum(map(len, profile.timeline))
         left = "" if count == total else (
             f"the first {count:,} of {total:,} events, of {len(kept):,} of "
             f"{sum(map(bool, profile.timeline)):,} waves")

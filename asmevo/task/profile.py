@@ -14,11 +14,17 @@ from asmevo.device.device import DeviceFault
 from asmevo.dispatch.expression import evaluate
 from asmevo.dispatch.kernel import Kernel
 from asmevo.durable import write_atomically
-from asmevo.isa import registers
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import Profile as KernelProfile
-from asmevo.report.annotated import Listing, annotated, by_cause, microseconds, total_stalls
+from asmevo.report.annotated import (
+    Listing,
+    annotated,
+    by_cause,
+    microseconds,
+    register_list,
+    total_stalls,
+)
 from asmevo.report.chrome_trace import write_trace
 from asmevo.report.profile_page import Subject, profile_page
 from asmevo.report.result import Result, Status
@@ -46,14 +52,14 @@ class Profile:
 
     ``shapes`` names them: ``largest`` (the shape of most workgroups), ``all`` visible ones, or a
     list of names (``M48``) and of shapes that the YAML does not have (``{M: 96}``). Their inputs
-    are of ``family``. ``trace`` is the form of the trace, ``gz`` or ``json``, or null for none;
-    without ``timeline`` there is none either, nor on the page. ``shown`` is how many hot windows
-    the terminal lists.
+    are of ``family``. Page and trace have at most ``events`` events of the timeline and say what
+    they leave out; ``trace`` is the form of the trace, ``gz`` or ``json``, or null for none.
+    ``shown`` is how many hot windows the terminal lists.
     """
 
     shapes: Any = _LARGEST
     family: str = "normal"
-    timeline: bool = True
+    events: int = 300_000
     trace: str | None = "gz"
     shown: int = 3
 
@@ -61,8 +67,9 @@ class Profile:
         if self.trace is not None and self.trace not in _TRACES:
             raise ConfigError(f"task.trace must be {', '.join(_TRACES)} or null, "
                               f"not '{self.trace}'")
-        if self.shown < 0:
-            raise ConfigError(f"task.shown must not be negative, not {self.shown}")
+        for name in ("events", "shown"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"task.{name} must not be negative, not {getattr(self, name)}")
 
     def run(self, session: Session) -> Result:
         started = time.monotonic()
@@ -108,11 +115,12 @@ class Profile:
         subject = Subject(session.symbol, "" if session.config.candidate is None else version.name)
         name = _file_name(profile.dispatch, subject.version)
         page = session.folder / f"{name}.html"
-        write_atomically(page, profile_page(subject, code, profile, windows).encode())
+        timeline = Timeline.of(profile, limit=self.events)
+        write_atomically(page, profile_page(subject, code, profile, windows, timeline).encode())
         trace = None
-        if self.trace is not None and any(profile.timeline):
+        if self.trace is not None and timeline.waves:
             trace = session.folder / f"{name}{_TRACES[self.trace]}"
-            write_trace(trace, code, profile, Timeline.of(profile), kernel=session.symbol)
+            write_trace(trace, code, profile, timeline, kernel=session.symbol)
         return {
             "dispatch": profile.dispatch, "version": version.name,
             "sha256": version.code_object.sha256,
@@ -190,12 +198,12 @@ def _file_name(dispatch: str, version: str) -> str:
 
 def _window(window: HotWindow, listing: Listing) -> dict[str, Any]:
     lines = listing.lines[window.start:window.stop]
-    live_in, live_out = registers.names(window.reads), registers.names(window.writes)
+    live_in, live_out = register_list(window.reads), register_list(window.writes)
     return {
         "start": window.start, "stop": window.stop, "share": window.share,
         "cause": window.cause.value, "depth": lines[0].depth,
         "live_in": live_in, "live_out": live_out,
-        "notes": [f"live in: {live_in or 'nothing'}; live out: {live_out or 'nothing'}"],
+        "notes": [f"live in: {live_in}; live out: {live_out}"],
         "lines": [line.to_dict() for line in lines],
     }
 
