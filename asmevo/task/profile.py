@@ -104,7 +104,7 @@ class Profile:
         for dispatch in oracle.dispatches(kernel, session.symbol, metadata):
             for version, each in zip(versions, loaded, strict=True):
                 with waiting(f"{dispatch.name} of the {version.name}"):
-                    profile = each.profile(dispatch)
+                    profile = each.profile(dispatch, timeline=self.events > 0)
                 yield version, _program(version.code_object, session.symbol, profile), profile
 
     def _report(self, session: Session, version: Version, code: Program,
