@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -80,6 +81,33 @@ class InstalledFile:
 
     def describe(self) -> str:
         return f"{self.distribution}:{self.path}"
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """The first of several sources that has the object, in the order given."""
+
+    sources: Sequence[Source]
+
+    def read(self) -> bytes:
+        """The bytes. Raises `SourceError` with what every source says when none has them."""
+        return self._found()[1]
+
+    def describe(self) -> str:
+        """The source that has the object, or all of them."""
+        try:
+            return self._found()[0].describe()
+        except SourceError:
+            return " or ".join(source.describe() for source in self.sources)
+
+    def _found(self) -> tuple[Source, bytes]:
+        complaints = []
+        for source in self.sources:
+            try:
+                return source, source.read()
+            except SourceError as error:
+                complaints.append(str(error))
+        raise SourceError("; ".join(complaints) or "there is no source to read from")
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -122,8 +122,10 @@ class LoadedKernel(Protocol):
         """Time the launch ``samples`` times after ``warmup`` untimed ones."""
         ...
 
-    def profile(self, dispatch: Dispatch, state: LaunchState = LaunchState()) -> Profile:
-        """Attribute the launch's time to instructions."""
+    def profile(
+        self, dispatch: Dispatch, state: LaunchState = LaunchState(), *, timeline: bool = False
+    ) -> Profile:
+        """Attribute the launch's time to instructions; with ``timeline`` also clock by clock."""
         ...
 
 

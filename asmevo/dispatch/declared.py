@@ -19,7 +19,7 @@ from asmevo.operation.declared import prepared
 # Descriptor"), so addresses stay below 2^47 as user-space addresses do.
 _FIRST_ADDRESS = 0x7E00_0000_0000
 _ADDRESS_STEP = 0x20_0000
-_MAX_BUFFER_BYTES = 1 << 30
+_MAX_BUFFER_BYTES = 1 << 32  # offsets of buffer addressing have 32 bits
 
 
 @dataclass(frozen=True)

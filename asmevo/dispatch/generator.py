@@ -110,7 +110,9 @@ def generate(
     if family not in _FLOAT_FAMILIES:
         known = ", ".join(_FLOAT_FAMILIES)
         raise GeneratorError(f"unknown input family '{family}' (known: {known})")
+    size = count * element.size
+    if family == "zeros":
+        return bytes(size)  # untouched by anybody: memory that does not yet exist
     if element.is_float:
         return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
-    size = count * element.size
-    return bytes(size) if family == "zeros" else rng.bytes(size)
+    return rng.bytes(size)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asmevo.operation.bf16 import to_bf16
 from asmevo.operation.operation import Array, Arrays, Names, Operation
+from asmevo.operation.preshuffle import in_rows
 
 
 def scaled(values: Array, scales: Array, rows: int, columns: int) -> Array:
@@ -44,3 +46,31 @@ class BlockScaleGemm(Operation):
         b = scaled(arrays["b"].reshape(-1, k), arrays["b_scale"].reshape(-1, blocks), self.block,
                    self.block)
         return {"c": (a @ b.T).reshape(-1)}
+
+
+@dataclass(frozen=True)
+class PreshuffledBlockScaleGemm(BlockScaleGemm):
+    """`BlockScaleGemm` plus ``bias`` (N), with ``b`` preshuffled in tiles of 16 rows (`in_rows`)
+    and ``a_scale`` by block of columns, then row.
+
+    Results are cut to bf16. ``S`` workgroups share the depth in parts of whole blocks; with more
+    than one the host clears ``c``, and the parts, of which the first contains the bias, are cut
+    before they are added.
+    """
+
+    def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
+        cleared = {"c": np.zeros_like(arrays["c"])} if int(names["S"]) > 1 else {}
+        return {**super().prepare(arrays, names, rng), **cleared}
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        rows, columns, depth, splits = (int(names[name]) for name in ("M", "N", "K", "S"))
+        blocks = -(-depth // self.block)
+        a = scaled(arrays["a"].reshape(rows, depth), arrays["a_scale"].reshape(blocks, rows).T, 1,
+                   self.block)
+        b = scaled(in_rows(arrays["b"], columns, depth)[0], arrays["b_scale"].reshape(-1, blocks),
+                   self.block, self.block)
+        part = -(-blocks // splits) * self.block
+        parts = [a[:, start:start + part] @ b[:, start:start + part].T
+                 for start in range(0, depth, part)]
+        parts[0] += arrays["bias"].astype(np.float64)
+        return {"c": np.sum([to_bf16(values, "rtz") for values in parts], axis=0).reshape(-1)}

@@ -81,13 +81,21 @@ class WaveProfile:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One instruction of a wave: the clk from which it could have issued were nothing in its way,
-    and the clk of its issue; between the two it waited for ``cause``."""
+    """One instruction of a wave, in clk from the launch.
+
+    From ``ready`` on it could have issued were nothing in its way; it waited for ``cause`` until
+    ``held``, then for its unit until it issued at ``issue``, in a turn of 4 clk. The wave could go
+    on at ``resume``; what it waited for after its turn is ``after`` (a barrier, wait states, the
+    fetch behind a branch).
+    """
 
     instruction: int
     ready: int
+    held: int
     issue: int
+    resume: int
     cause: StallCause | None
+    after: StallCause | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def test_wave_instructions_per_second(benchmark: BenchmarkFixture, name: str,
     target = code_object.kernel(kernel.symbol)
     dispatch = DeclaredOracle(families=("normal",)).dispatches(
         kernel, target.symbol, target.metadata)[0]
-    device = Emulator("emulator", None, matrix_sums=sums)
+    device = Emulator("test", None, matrix_sums=sums)
     loaded = device.load(code_object, target.symbol)
     result = benchmark(loaded.run, dispatch)
     assert result.instructions > 10_000

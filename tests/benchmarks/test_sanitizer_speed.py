@@ -40,7 +40,7 @@ def launch(name: str, shape: dict[str, int]) -> tuple[EmulatedKernel, Dispatch]:
     target = code_object.kernel(kernel.symbol)
     dispatch, = DeclaredOracle(families=("normal",)).dispatches(
         kernel, target.symbol, target.metadata)
-    return Emulator("emulator:benchmark", None).load(code_object, target.symbol), dispatch
+    return Emulator("benchmark", None).load(code_object, target.symbol), dispatch
 
 
 @pytest.mark.parametrize(("name", "shape"), [

@@ -49,7 +49,9 @@ class Spy:
         self.timed.append((dispatch, state))
         return self._inner.time(dispatch, state, samples=samples, warmup=warmup)
 
-    def profile(self, dispatch: Dispatch, state: LaunchState = PLAIN) -> Profile:
+    def profile(
+        self, dispatch: Dispatch, state: LaunchState = PLAIN, *, timeline: bool = False
+    ) -> Profile:
         raise AssertionError("gates do not profile")
 
 

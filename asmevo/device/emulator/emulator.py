@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -28,14 +29,10 @@ from asmevo.device.emulator import checked, launch, lower, settings
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
+from asmevo.device.emulator.residency import ResidencyError, residency
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
-from asmevo.device.emulator.timing import (
-    ResidencyError,
-    TimingModel,
-    TimingResult,
-    representative_units,
-    residency,
-)
+from asmevo.device.emulator.timing import TimingModel
+from asmevo.device.emulator.timing_result import TimingResult
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Unit
@@ -50,7 +47,9 @@ _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
 # Scratch of all waves at a time; a driver limits how many there are in the same way.
 _SCRATCH_BYTES = 1 << 30
+_LARGE_BYTES = 64 << 20
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
+_TIMELINE_EVENTS = 400_000  # what a page can draw and a trace viewer opens
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -85,19 +84,20 @@ class Emulator:
     launch starts over with as many workgroups resident as the device holds, which take turns.
     Neither the bytes nor the faults depend on ``threads``, the host threads of a launch.
 
-    ``name`` is recorded with every timing, with a digest of the cycle model's parameters behind it,
-    so that times of different models are never taken for one another's. ``instruction_budget``
+    ``model`` names the GPU, and ``timing`` is its cycle model. `name`, recorded with every timing,
+    ends in a digest of the cycle model's parameters, so that times of different models are never
+    taken for one another's. ``instruction_budget``
     bounds the wave-instructions of one launch, ``watchdog_seconds`` its host time (0: not at all).
     ``matrix_sums`` is how matrix operations add up products of 8- and 16-bit floats and xf32.
     Without ``timing`` kernels run, but are not timed. Raises `SettingError` for what these cannot
     be.
     """
 
-    def __init__(self, name: str, timing: TimingModel | None,
+    def __init__(self, model: str, timing: TimingModel | None,
                  instruction_budget: int = 200_000_000,
                  threads: int | Literal["auto"] = 1, watchdog_seconds: float = 0.0,
                  matrix_sums: MatrixSums | str = MatrixSums.SEQUENTIAL) -> None:
-        self._model = name
+        self._model = f"emulator:{_TARGET}:{model}"
         self._timing = timing
         if timing is not None and not isinstance(timing, TimingModel):
             raise settings.SettingError(f"device.timing must be a timing model or null, not "
@@ -130,7 +130,8 @@ class Emulator:
 
     @cached_property
     def name(self) -> str:
-        digest = hashlib.sha256(repr(self.timing.parameters).encode()).hexdigest()
+        model = repr((self.timing.parameters, self.timing.sampling))
+        digest = hashlib.sha256(model.encode()).hexdigest()
         sums = "" if self.matrix_sums is MatrixSums.SEQUENTIAL else f":{self.matrix_sums.value}"
         return f"{self._model}:{digest[:8]}{sums}"
 
@@ -169,8 +170,12 @@ class _Mapped:
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self.before = tuple(region.mapped for region in dispatch.regions)
-        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on.
-        self.initial = tuple(np.frombuffer(mapped, np.uint8).copy() for mapped in self.before)
+        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on;
+        # gigabytes of input are not worth a second copy.
+        self.initial = tuple(
+            array if len(array) > _LARGE_BYTES and not region.role.written else array.copy()
+            for region, array in zip(dispatch.regions, (np.frombuffer(mapped, np.uint8)
+                                                        for mapped in self.before), strict=True))
         for array in self.initial:
             array.flags.writeable = False
         self._spare: list[tuple[Bytes, ...]] = []
@@ -312,9 +317,11 @@ class EmulatedKernel:
         return Timing(dispatch.name, (result.microseconds,), TimingSource.MODELLED,
                       self._emulator.name)
 
-    def profile(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE) -> Profile:
-        """Stall cycles per instruction on the slowest simulated compute unit, modelled."""
-        return self._simulate(dispatch, state).profile(dispatch.name, self._emulator.name)
+    def profile(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
+                timeline: bool = False) -> Profile:
+        """Where the time goes on the slowest simulated compute units, modelled."""
+        result = self._simulate(dispatch, state, _TIMELINE_EVENTS if timeline else 0)
+        return result.profile(self.program, dispatch.name, self._emulator.name)
 
     def trace(self, dispatch: Dispatch, workgroups: npt.NDArray[np.uint32],
               state: LaunchState = _DEFAULT_STATE) -> core.Trace:
@@ -328,24 +335,34 @@ class EmulatedKernel:
         self._execute(dispatch, state, workgroups, trace)
         return trace
 
-    def _simulate(self, dispatch: Dispatch, state: LaunchState) -> TimingResult:
-        """The slowest of several compute units: work may not be the same for every workgroup."""
-        chosen = representative_units(dispatch.grid, self._emulator.timing, seed=state.poison)
-        return max((self._simulate_unit(dispatch, state, workgroups) for workgroups in chosen),
-                   key=lambda result: result.cycles)
+    def under(self, models: Sequence[TimingModel], dispatch: Dispatch,
+              state: LaunchState = _DEFAULT_STATE, *,
+              timeline_limit: int = 0) -> list[TimingResult]:
+        """One emulated launch timed under several models.
 
-    def _simulate_unit(self, dispatch: Dispatch, state: LaunchState,
-                       workgroups: list[int]) -> TimingResult:
-        model = self._emulator.timing
-        trace = self.trace(dispatch, np.asarray(workgroups, dtype=np.uint32), state)
+        For each the slowest of what it simulates: work may not be the same for every workgroup.
+        """
+        samples = [model.samples(dispatch.grid, seed=state.poison) for model in models]
+        traced = sorted({workgroup for chosen in samples for sample in chosen
+                         for workgroup in sample.workgroups})
+        trace = self.trace(dispatch, np.asarray(traced, dtype=np.uint32), state)
         x, y, z = dispatch.workgroup
         descriptor = self._kernel.descriptor
-        return model.run(
-            self.program, trace, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-            sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
-            lds_bytes=launch.lds_bytes(descriptor, dispatch),
-            workgroup_waves=-(-x * y * z // 64),
-            workgroups=dispatch.grid[0] * dispatch.grid[1] * dispatch.grid[2])
+        return [
+            max((model.run(
+                self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+                sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
+                lds_bytes=launch.lds_bytes(descriptor, dispatch),
+                workgroup_waves=-(-x * y * z // 64), timeline_limit=timeline_limit)
+                for sample in chosen), key=lambda result: result.cycles)
+            for model, chosen in zip(models, samples, strict=True)
+        ]
+
+    def _simulate(self, dispatch: Dispatch, state: LaunchState,
+                  timeline_limit: int = 0) -> TimingResult:
+        (result,) = self.under([self._emulator.timing], dispatch, state,
+                               timeline_limit=timeline_limit)
+        return result
 
     def _execute(self, dispatch: Dispatch, state: LaunchState, order: npt.NDArray[np.uint32],
                  trace: core.Trace | None, limit: int | None = None,

@@ -49,6 +49,9 @@ class IssueParameters:
     matrix_start: int
     after_matrix: int
     sleep: int
+    code_miss: int
+    code_bytes: int
+    code_lines_ahead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,11 @@ class VectorMemoryParameters:
 
 @dataclass(frozen=True, slots=True)
 class MemoryParameters:
-    """Caches and HBM: latencies in clk, capacities in bytes, L2 bytes per clk and XCD, HBM GB/s."""
+    """Caches, MALL and HBM: latencies in clk, capacities in bytes, rates of L2 in bytes per clk.
+
+    ``l2_channel_read`` and ``l2_channel_write`` are one channel's, the latter for fills too;
+    ``l2_to_compute_unit`` is what one compute unit takes in; MALL and HBM are the device's, GB/s.
+    """
 
     vl1d_latency: int
     vl1d_bytes: int
@@ -73,7 +80,14 @@ class MemoryParameters:
     sl1d_miss_latency: int
     sl1d_bytes: int
     l2_latency: int
-    l2_bytes_per_clk: int
+    l2_bytes: int
+    l2_channels: int
+    l2_channel_read: int
+    l2_channel_write: int
+    l2_to_compute_unit: int
+    mall_latency: int
+    mall_bytes: int
+    mall_gigabytes_per_second: int
     hbm_latency: int
     hbm_gigabytes_per_second: int
     store_latency: int
@@ -91,6 +105,14 @@ class LdsParameters:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchParameters:
+    """What a launch costs beside its waves: ns of one launch, clk between two waves of an XCD."""
+
+    overhead_ns: int
+    wave_interval: int
+
+
+@dataclass(frozen=True, slots=True)
 class TimingParameters:
     """Everything the cycle model knows about the machine."""
 
@@ -99,24 +121,27 @@ class TimingParameters:
     vector_memory: VectorMemoryParameters
     memory: MemoryParameters
     lds: LdsParameters
+    launch: LaunchParameters
 
 
 _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParameters,
-                 MemoryParameters, LdsParameters)
+                 MemoryParameters, LdsParameters, LaunchParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch",
-                          "sl1d_miss_latency", "store_overhead"})
+_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch", "code_miss",
+                          "code_lines_ahead", "sl1d_miss_latency", "store_overhead",
+                          "overhead_ns", "wave_interval"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
 _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",
                               "branch_not_taken", "matrix_pass", "matrix_start", "sleep"})
 _LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
            "transcendental": 1 << 15, "integer_multiply": 1 << 15, "matrix_pass": 1 << 10,
-           "matrix_start": 1 << 10, "sleep": 1 << 8}
+           "matrix_start": 1 << 10, "sleep": 1 << 8, "code_lines_ahead": 64, "l2_channels": 256,
+           "l2_bytes": 1 << 27, "mall_bytes": 1 << 31}
 _DEFAULT_LIMIT = 1 << 20
 # Capacities in lines of 128 bytes must hold at least one line.
-_LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes"})
+_LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes", "l2_bytes", "mall_bytes", "code_bytes"})
 LINE_BYTES = 128
 
 
@@ -147,15 +172,39 @@ def _check(path: str, key: str, value: object) -> None:
 
 def timing_parameters(machine: Mapping[str, int], issue: Mapping[str, int],
                       vector_memory: Mapping[str, int], memory: Mapping[str, int],
-                      lds: Mapping[str, int]) -> TimingParameters:
+                      lds: Mapping[str, int], launch: Mapping[str, int], *,
+                      model: str = "", models: Mapping[str, Mapping[str, Mapping[str, int]]] = {},
+                      ) -> TimingParameters:
     """Build checked parameters from the tables of a YAML file.
 
-    Raises TimingParameterError naming the first parameter that is unknown, missing or out of range.
+    ``models`` holds what differs between GPUs, by name and table; that of ``model`` completes the
+    other tables. Raises TimingParameterError naming the first parameter that is unknown, missing,
+    given twice or out of range, or a model that there is none of.
     """
+    tables: dict[str, object] = {
+        "machine": machine, "issue": issue, "vector_memory": vector_memory, "memory": memory,
+        "lds": lds, "launch": launch}
+    if model not in models and (model or models):
+        raise TimingParameterError(
+            f"device.model must be one of {', '.join(sorted(models))}, not '{model}'")
+    for name, values in models[model].items() if model else ():
+        if name not in tables or not isinstance(values, Mapping):
+            raise TimingParameterError(f"timing.models.{model}.{name} is not a table of the model")
+        tables[name] = _completed(name, tables[name], values)
     return TimingParameters(
-        machine=_group(MachineParameters, "machine", machine),
-        issue=_group(IssueParameters, "issue", issue),
-        vector_memory=_group(VectorMemoryParameters, "vector_memory", vector_memory),
-        memory=_group(MemoryParameters, "memory", memory),
-        lds=_group(LdsParameters, "lds", lds),
+        machine=_group(MachineParameters, "machine", tables["machine"]),
+        issue=_group(IssueParameters, "issue", tables["issue"]),
+        vector_memory=_group(VectorMemoryParameters, "vector_memory", tables["vector_memory"]),
+        memory=_group(MemoryParameters, "memory", tables["memory"]),
+        lds=_group(LdsParameters, "lds", tables["lds"]),
+        launch=_group(LaunchParameters, "launch", tables["launch"]),
     )
+
+
+def _completed(name: str, table: object, values: Mapping[str, int]) -> object:
+    if not isinstance(table, Mapping):
+        return table
+    for key in values:
+        if key in table:
+            raise TimingParameterError(f"timing.{name}.{key} is given twice")
+    return {**table, **values}

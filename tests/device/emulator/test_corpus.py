@@ -21,7 +21,7 @@ def test_every_object_loads() -> None:
     objects = [Path(str(f.locate())) for f in files("amd-aiter") or ()
                if "/hsa/gfx942/" in str(f) and f.suffix == ".co"]
     assert len(objects) > 1000
-    emulator = Emulator("emulator:test", cast("TimingModel", None))
+    emulator = Emulator("test", cast("TimingModel", None))
     refused = {}
     for path in objects:
         code = CodeObject.parse(path.read_bytes())

@@ -95,7 +95,7 @@ amdhsa.kernels:
 
 
 def emulator(timing: TimingModel, budget: int = 100_000) -> Emulator:
-    return Emulator("emulator:gfx942:test", timing, budget)
+    return Emulator("test", timing, budget)
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_order_decides_who_writes_last(tmp_path: Path, timing: TimingModel) -> N
 
 def test_watchdog_and_threads(tmp_path: Path, timing: TimingModel) -> None:
     endless = build(tmp_path, "top:\ns_nop 0\ns_branch top\ns_endpgm")
-    device = Emulator("emulator:gfx942:test", timing, 1 << 60, "auto", 0.05)
+    device = Emulator("test", timing, 1 << 60, "auto", 0.05)
     assert device.threads >= 1
     with pytest.raises(DeviceFault, match="watchdog") as caught:
         device.load(endless, "k").run(dispatch())

@@ -53,7 +53,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> CodeObject:
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory, calls: CodeObject) -> list[EmulatedKernel]:
     """Without and with a code image, on one host thread and on several."""
-    device = [Emulator("emulator:gfx942:test", None, 20_000, threads) for threads in (1, 3)]
+    device = [Emulator("test", None, 20_000, threads) for threads in (1, 3)]
     plain = build(tmp_path_factory.mktemp("plain"), dispatch_body())
     return [one.load(code_object, "k") for one in device for code_object in (plain, calls)]
 
@@ -221,7 +221,7 @@ def test_code_objects_with_other_bytes(calls: CodeObject, data: st.DataObject) -
     try:
         code_object = CodeObject.parse(bytes(raw))
         symbol = code_object.kernel()
-        kernel = Emulator("emulator:gfx942:test", None, 3000).load(code_object, symbol.symbol)
+        kernel = Emulator("test", None, 3000).load(code_object, symbol.symbol)
     except AsmEvoError:
         return
     kernarg = b"".join((ADDRESS + 8 * k).to_bytes(8, "little") for k in range(64))

@@ -31,7 +31,7 @@ STATES = [LaunchState(poison, order) for poison, order in enumerate(WorkgroupOrd
 
 def emulator() -> Emulator:
     """Without a cycle model: these tests time nothing."""
-    return Emulator("emulator:test", cast("TimingModel", None))
+    return Emulator("test", cast("TimingModel", None))
 
 
 @functools.cache

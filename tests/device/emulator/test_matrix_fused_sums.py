@@ -249,10 +249,10 @@ def test_attention_on_both() -> None:
     guard = dispatch.regions[output].guard
     found = []
     for sums in ("sequential", "cdna3"):
-        loaded = Emulator("emulator", None, matrix_sums=sums).load(code_object, target.symbol)
+        loaded = Emulator("test", None, matrix_sums=sums).load(code_object, target.symbol)
         data = loaded.run(dispatch).regions[output][guard:-guard]
         found.append(np.frombuffer(data, ml_dtypes.bfloat16).astype(np.float32))
     assert (found[0] != found[1]).any()
     np.testing.assert_allclose(found[0], found[1], rtol=2.0**-7, atol=2.0**-8)
     with pytest.raises(SettingError, match="other"):
-        Emulator("emulator", None, matrix_sums="other")
+        Emulator("test", None, matrix_sums="other")

@@ -53,7 +53,7 @@ def kernels(name: str) -> tuple[EmulatedKernel, tuple[Dispatch, ...]]:
     target = code_object.kernel(kernel.symbol)
     dispatches = DeclaredOracle(families=("normal",)).dispatches(
         kernel, target.symbol, target.metadata)
-    return Emulator("emulator:test", None).load(code_object, target.symbol), dispatches[:3]
+    return Emulator("test", None).load(code_object, target.symbol), dispatches[:3]
 
 
 @pytest.mark.parametrize(("name", "known"), [

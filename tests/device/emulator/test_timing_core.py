@@ -13,12 +13,12 @@ from hydra.utils import instantiate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asmevo.device.emulator.timing import STALL_CAUSES
+from asmevo.device.emulator.timing_result import STALL_CAUSES
 
 CONF = Path(__file__).parents[3] / "conf" / "device"
 
 with initialize_config_dir(str(CONF), version_base="1.3"):
-    PARAMETERS = instantiate(compose("emulator").timing).core_parameters(1)
+    PARAMETERS = instantiate(compose("emulator").timing).core_parameters()
 
 Row = tuple[int, list[tuple[int, int]], list[tuple[list[int], int, int]]]
 CLASSES = list(asmevo_core.IssueClass)
@@ -35,7 +35,7 @@ ACCESS = st.tuples(st.lists(st.integers(0, 1 << 57), max_size=4), st.integers(0,
 
 
 def simulate(program: Sequence[object], trace: object) -> Any:
-    return asmevo_core.simulate_timing(program, trace, PARAMETERS, slots=1, workgroups=2)
+    return asmevo_core.simulate_timing(program, trace, PARAMETERS, slots=1, resident=2)
 
 
 @pytest.mark.parametrize("row", [
@@ -81,10 +81,10 @@ def test_the_core_ends_on_any_table_and_trace(
              [data.draw(ACCESS)])
             for number in range(per_group * groups)]
     trace = asmevo_core.trace_from_waves(per_group, rows)
-    cycles, issued, stalls = simulate(program, trace)
-    assert int(issued.sum()) == sum(len(entries) for _, entries, _ in rows)
-    assert cycles > 0
-    assert stalls.shape == (len(STALL_CAUSES), len(program))
+    result = simulate(program, trace)
+    assert int(result.issued.sum()) == sum(len(entries) for _, entries, _ in rows)
+    assert result.cycles > 0
+    assert result.stalls.shape == (len(STALL_CAUSES), len(program))
 
 
 @pytest.mark.parametrize("wrong", [{"busy": 3}, {"vmcnt": 2}, {"lgkmcnt": 3}, {"fetch_debt": 4},
@@ -100,4 +100,4 @@ def test_parameters_outside_the_machine_are_refused() -> None:
     trace = asmevo_core.trace_from_waves(1, [(0, [(0, -1)], [])])
     with pytest.raises(ValueError, match="rate or capacity"):
         asmevo_core.simulate_timing(TABLE, trace, asmevo_core.TimingParameters(), slots=1,
-                                    workgroups=1)
+                                    resident=1)

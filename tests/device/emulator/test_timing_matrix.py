@@ -20,6 +20,7 @@ from tests.device.emulator.test_timing import (
     Wave,
     cycles,
     fresh,
+    one_unit,
     straight,
     time_waves,
 )
@@ -44,8 +45,8 @@ def clk_per_round(*waves: Sequence[str]) -> float:
             rows += [(0, [end], [])] * 3  # on the other SIMDs
             first += len(wave)
         trace = asmevo_core.trace_from_waves(len(rows), rows)
-        return MODEL.run(program, trace, vgprs=32, agprs=16, sgprs=32, lds_bytes=0,
-                         workgroup_waves=len(rows), workgroups=1).cycles
+        return MODEL.run(program, trace, one_unit(1), vgprs=32, agprs=16, sgprs=32, lds_bytes=0,
+                         workgroup_waves=len(rows)).cycles
 
     return (run(96) - run(32)) / 64
 
@@ -186,8 +187,8 @@ def test_a_wave_of_higher_priority_goes_first() -> None:
     idle = [(41, -1)]
     trace = asmevo_core.trace_from_waves(
         5, [(0, rows, []) for rows in (low, idle, idle, idle, high)])
-    result = MODEL.run(program, trace, vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
-                       workgroup_waves=5, workgroups=1)
+    result = MODEL.run(program, trace, one_unit(1), vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
+                       workgroup_waves=5)
     assert result.cycles == 80 * 4 + TURN
     # All of the waiting is the low wave's: the high one issues every turn once it has its priority.
     assert int(result.stalls.sum()) == pytest.approx(40 * 4, abs=8)
@@ -196,8 +197,8 @@ def test_a_wave_of_higher_priority_goes_first() -> None:
 def test_what_vskip_skips_costs_a_turn_and_no_unit() -> None:
     program = straight([MFMA_32, LOAD, TRANS, END])
     trace = asmevo_core.trace_from_waves(1, [(0, [(0, -2), (1, -2), (2, -2), (3, -1)], [])])
-    result = MODEL.run(program, trace, vgprs=32, agprs=16, sgprs=32, lds_bytes=0,
-                       workgroup_waves=1, workgroups=1)
+    result = MODEL.run(program, trace, one_unit(1), vgprs=32, agprs=16, sgprs=32, lds_bytes=0,
+                       workgroup_waves=1)
     assert result.cycles == 4 * TURN
 
 
@@ -208,8 +209,8 @@ def test_sleep_costs_64_clk_a_unit() -> None:
 def test_a_call_costs_a_taken_branch() -> None:
     program = straight(["s_swappc_b64 s[0:1], s[2:3]", END, VALU, "s_setpc_b64 s[0:1]"])
     trace = asmevo_core.trace_from_waves(1, [(0, [(i, -1) for i in (0, 2, 3, 1)], [])])
-    result = MODEL.run(program, trace, vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
-                       workgroup_waves=1, workgroups=1)
+    result = MODEL.run(program, trace, one_unit(1), vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
+                       workgroup_waves=1)
     assert result.cycles == 2 * P.issue.branch_taken + 4 + TURN
 
 
@@ -223,6 +224,6 @@ def test_a_call_costs_a_taken_branch() -> None:
 def test_has_a_timing(text: str) -> None:
     program = straight([text, "s_waitcnt vmcnt(0) lgkmcnt(0)", END])
     trace = asmevo_core.trace_from_waves(1, [(0, [(0, -1), (1, -1), (2, -1)], [])])
-    result = MODEL.run(program, trace, vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
-                       workgroup_waves=1, workgroups=1)
+    result = MODEL.run(program, trace, one_unit(1), vgprs=32, agprs=0, sgprs=32, lds_bytes=0,
+                       workgroup_waves=1)
     assert result.cycles >= P.memory.sl1d_latency

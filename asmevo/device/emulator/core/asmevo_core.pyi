@@ -169,10 +169,10 @@ class InstructionTiming:
     def __init__(self, unit: IssueClass, *, busy: int = ..., vmcnt: int = ..., lgkmcnt: int = ...,
                  wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
                  access: AccessKind = ..., matrix: int = ..., beside_matrix: bool = ...,
-                 priority: int = ...) -> None: ...
+                 priority: int = ..., code_line: int = ...) -> None: ...
 
 class TimingParameters:
-    """Parameters of the simulated compute unit, in clk, bytes and lines."""
+    """Parameters of the machine, in clk, bytes and lines."""
 
     branch_taken: int
     branch_not_taken: int
@@ -193,8 +193,19 @@ class TimingParameters:
     l2_latency: int
     hbm_latency: int
     store_latency: int
-    l2_clk_per_line_q8: int
-    hbm_clk_per_line_q8: int
+    wave_launch: int
+    code_miss_latency: int
+    code_lines: int
+    code_lines_ahead: int
+    mall_latency: int
+    l2_channels: int
+    l2_lines: int
+    mall_lines: int
+    cu_fill_q8: int
+    l2_read_q8: int
+    l2_write_q8: int
+    mall_q8: int
+    hbm_q8: int
     lds_latency: int
     lds_pair_bytes_per_clk: int
     lds_bytes_per_clk: int
@@ -205,7 +216,24 @@ class TimingParameters:
 def trace_from_waves(waves_per_workgroup: int, waves: Sequence[Any]) -> Trace:
     """A trace written by hand, for tests of the cycle model."""
 
-def simulate_timing(program: Sequence[Any], trace: Any,
-                    parameters: TimingParameters, *, slots: int, workgroups: int,
-                    ) -> tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Cycles, issues per instruction, and stall cycles by cause and instruction."""
+class TimingResult:
+    """What the cycle model says of a launch; matrices by instruction."""
+
+    cycles: int
+    matrix_busy: int
+    timeline_complete: bool
+    issued: npt.NDArray[np.uint64]
+    stalls: npt.NDArray[np.uint64]
+    lines: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint64]
+    conflicts: npt.NDArray[np.uint64]
+    waves: npt.NDArray[np.uint64]
+
+    def events(self, wave: int) -> npt.NDArray[np.uint64]:
+        """Rows of instruction, ready, held, issue, resume, cause and after (255: none)."""
+
+def simulate_timing(program: Sequence[Any], trace: Any, parameters: TimingParameters, *,
+                    slots: int, resident: int, units: int = ..., busy_units_of_xcd: int = ...,
+                    busy_units: int = ..., workgroups: Sequence[int] = ...,
+                    timeline_limit: int = ...) -> TimingResult:
+    """Time ``units`` compute units of one XCD that run ``workgroups`` (none: all of the trace)."""

@@ -15,6 +15,8 @@ inline constexpr std::uint32_t kTurn = 4;       // clk between two issue turns o
 inline constexpr std::uint32_t kMaxSlots = 8;   // wave slots of a SIMD
 inline constexpr std::uint32_t kVmcntMax = 63;  // 6-bit and 4-bit counters (CDNA3 ISA, s_waitcnt)
 inline constexpr std::uint32_t kLgkmcntMax = 15;
+inline constexpr std::uint32_t kMaxUnits = 4096;       // more than any device has
+inline constexpr std::uint32_t kMaxWorkgroups = 1024;  // on one CU
 inline constexpr std::uint8_t kNoWait = 0xff;
 inline constexpr std::uint8_t kNoPriority = 0xff;
 
@@ -30,8 +32,15 @@ inline constexpr std::uint8_t kAccessKinds = 6;
 inline constexpr std::uint8_t kPriorities = 4;  // s_setprio 0..3
 
 // Why a wave could not issue; the order of the rows of Result::stalls.
-enum class StallCause : std::uint8_t { Vmcnt, Lgkmcnt, Dependency, UnitBusy, Barrier, Fetch, Nop };
-inline constexpr std::uint32_t kStallCauses = 7;
+enum class StallCause : std::uint8_t {
+  Vmcnt, Lgkmcnt, Dependency, UnitBusy, Barrier, Fetch, Nop, Occupancy
+};
+inline constexpr std::uint32_t kStallCauses = 8;
+inline constexpr std::uint8_t kNoCause = 0xff;
+
+// Where a line was found; the order of the rows of Result::lines.
+enum class MemoryLevel : std::uint8_t { L1, L2, Mall, Hbm };
+inline constexpr std::uint32_t kMemoryLevels = 4;
 
 // What the model needs to know of one instruction of the program.
 struct InstructionTiming {
@@ -46,14 +55,20 @@ struct InstructionTiming {
   std::uint16_t matrix = 0;     // Valu: clk the SIMD's matrix pipe is taken
   bool beside_matrix = true;    // Valu: may start while the matrix pipe works
   std::uint8_t priority = kNoPriority;  // of the wave from here on, or kNoPriority
+  std::uint32_t code_line = 0;  // which line of the code it is in
 };
 
-// All times in clk, all rates as clk/256 a 128-byte line.
+// Times in clk, capacities in lines of 128 bytes; rates as clk/256 a line, of the simulated share of
+// what several compute units have in common.
 struct Parameters {
   std::uint32_t branch_taken = 0;
   std::uint32_t branch_not_taken = 0;
   std::uint32_t barrier_release = 0;
   std::uint32_t after_matrix = 0;      // from a wave's matrix operation to what cannot run beside it
+  std::uint32_t wave_launch = 0;       // between two waves that an XCD launches
+  std::uint32_t code_miss_latency = 0; // of the L1I; 0: code is always there
+  std::uint32_t code_lines = 0;        // capacity of the L1I
+  std::uint32_t code_lines_ahead = 0;  // lines that are fetched before they are needed
   std::uint32_t vmem_minimum = 0;      // address processing of one instruction
   std::uint32_t vmem_bytes_per_clk = 0;
   std::uint32_t vl1d_bytes_per_clk = 0;
@@ -66,32 +81,82 @@ struct Parameters {
   std::uint32_t sl1d_miss_latency = 0;  // on top of a hit
   std::uint32_t sl1d_lines = 0;
   std::uint32_t l2_latency = 0;
+  std::uint32_t mall_latency = 0;
   std::uint32_t hbm_latency = 0;
   std::uint32_t store_latency = 0;
   std::uint32_t atomic_latency = 0;
-  std::uint32_t l2_clk_per_line_q8 = 0;
-  std::uint32_t hbm_clk_per_line_q8 = 0;
+  std::uint32_t l2_channels = 0;          // of an XCD
+  std::uint32_t l2_lines = 0;             // of an XCD
+  std::uint32_t mall_lines = 0;           // of the device
+  std::uint32_t cu_fill_q8 = 0;           // L2 to one CU
+  std::uint32_t l2_read_q8 = 0;           // one channel
+  std::uint32_t l2_write_q8 = 0;
+  std::uint32_t mall_q8 = 0;              // the device
+  std::uint32_t hbm_q8 = 0;
   std::uint32_t lds_latency = 0;        // without data cycles
   std::uint32_t lds_pair_bytes_per_clk = 0;
   std::uint32_t lds_bytes_per_clk = 0;
   std::uint32_t lds_store_overhead = 0;
 };
 
-// How much of the trace's workgroups fits on the compute unit at once.
+// How much of a launch fits on a compute unit at once.
 struct Residency {
   std::uint32_t slots = 0;       // waves a SIMD
   std::uint32_t workgroups = 0;  // workgroups a CU
 };
 
-struct Result {
-  std::uint64_t cycles = 0;           // first launch to last completion, stores included
-  std::vector<std::uint64_t> issued;  // by instruction
-  std::vector<std::uint64_t> stalls;  // kStallCauses rows by instruction
+// What is simulated of a launch: `units` compute units of one XCD, which run `workgroups` between
+// them in that order, while `busy_units_of_xcd` and `busy_units` of the device are at work.
+struct Launch {
+  Residency residency;
+  std::uint32_t units = 1;
+  std::uint32_t busy_units_of_xcd = 1;
+  std::uint32_t busy_units = 1;
+  std::span<const std::uint32_t> workgroups;  // ids, each in the trace; empty: all of the trace
+  std::size_t timeline_limit = 0;             // events to record at most, over all waves
 };
 
-// Throws std::invalid_argument if the table, the trace, the parameters and the residency do not
-// fit together.
+// One issued instruction of a wave: it was next at `ready`, waited for `cause` until `held` and for
+// its unit until `issue`; the wave went on at `resume`, having waited for `after`.
+struct Event {
+  std::uint64_t ready;
+  std::uint64_t held;
+  std::uint64_t issue;
+  std::uint64_t resume;
+  std::uint32_t instruction;
+  std::uint8_t cause;
+  std::uint8_t after;
+};
+
+struct WaveResult {
+  std::uint32_t unit = 0;
+  std::uint32_t simd = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t workgroup = 0;
+  std::uint32_t wave = 0;
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint64_t issued = 0;
+  std::array<std::uint64_t, kStallCauses> stalls{};
+  std::vector<Event> events;
+};
+
+struct Result {
+  std::uint64_t cycles = 0;           // first launch to last completion, stores included
+  std::uint64_t matrix_busy = 0;      // clk of matrix pipes, summed over SIMDs
+  std::vector<std::uint64_t> issued;  // by instruction
+  std::vector<std::uint64_t> stalls;  // kStallCauses rows by instruction
+  std::vector<std::uint64_t> lines;   // kMemoryLevels rows by instruction
+  std::vector<std::uint64_t> bytes;   // by instruction
+  std::vector<std::uint64_t> conflicts;  // clk of LDS bank conflicts by instruction
+  std::vector<WaveResult> waves;      // in order of launch
+  std::size_t events = 0;             // of all waves
+  bool timeline_complete = true;
+};
+
+// Throws std::invalid_argument if the table, the trace, the parameters and the launch do not fit
+// together.
 Result simulate(std::span<const InstructionTiming> program, const Trace& trace,
-                const Parameters& parameters, const Residency& residency);
+                const Parameters& parameters, const Launch& launch);
 
 }  // namespace asmevo::timing

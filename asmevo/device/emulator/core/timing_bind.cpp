@@ -22,27 +22,48 @@ using namespace nb::literals;
 namespace asmevo::timing {
 namespace {
 
-using Array = nb::ndarray<nb::numpy, std::uint64_t>;
-
-Array to_numpy(std::vector<std::uint64_t> values, std::vector<std::size_t> shape) {
-  auto* owned = new std::vector<std::uint64_t>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept {
-    delete static_cast<std::vector<std::uint64_t>*>(p);
-  });
-  return Array(owned->data(), shape.size(), shape.data(), owner);
+template <typename T>
+nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
-std::tuple<std::uint64_t, Array, Array> run(const std::vector<InstructionTiming>& program,
-                                            const Trace& trace, const Parameters& parameters,
-                                            std::uint32_t slots, std::uint32_t workgroups) {
-  Result result;
-  {
-    nb::gil_scoped_release unlocked;
-    result = simulate(program, trace, parameters, Residency{slots, workgroups});
+Result run(const std::vector<InstructionTiming>& program, const Trace& trace,
+           const Parameters& parameters, std::uint32_t slots, std::uint32_t resident,
+           std::uint32_t units, std::uint32_t busy_units_of_xcd, std::uint32_t busy_units,
+           const std::vector<std::uint32_t>& workgroups, std::size_t timeline_limit) {
+  nb::gil_scoped_release unlocked;
+  return simulate(program, trace, parameters,
+                  Launch{{slots, resident}, units, busy_units_of_xcd, busy_units, workgroups,
+                         timeline_limit});
+}
+
+// The arrays own copies: nothing of the result has to outlive them.
+constexpr auto kOwned = nb::rv_policy::move;
+
+// One row a wave: unit, simd, slot, workgroup, wave, start, end, issued, stalls by cause.
+constexpr std::size_t kWaveColumns = 8 + kStallCauses;
+
+nb::ndarray<nb::numpy, std::uint64_t> waves_of(const Result& result) {
+  std::vector<std::uint64_t> rows;
+  rows.reserve(result.waves.size() * kWaveColumns);
+  for (const WaveResult& w : result.waves) {
+    rows.insert(rows.end(), {w.unit, w.simd, w.slot, w.workgroup, w.wave, w.start, w.end, w.issued});
+    rows.insert(rows.end(), w.stalls.begin(), w.stalls.end());
   }
-  const std::size_t n = program.size();
-  return {result.cycles, to_numpy(std::move(result.issued), {n}),
-          to_numpy(std::move(result.stalls), {kStallCauses, n})};
+  return to_numpy(std::move(rows), {result.waves.size(), kWaveColumns});
+}
+
+// One row an event: instruction, ready, held, issue, resume, cause, after (255: none).
+nb::ndarray<nb::numpy, std::uint64_t> events_of(const Result& result, std::size_t wave) {
+  const auto& events = result.waves.at(wave).events;
+  std::vector<std::uint64_t> rows;
+  rows.reserve(events.size() * 7);
+  for (const Event& e : events) {
+    rows.insert(rows.end(), {e.instruction, e.ready, e.held, e.issue, e.resume, e.cause, e.after});
+  }
+  return to_numpy(std::move(rows), {events.size(), 7});
 }
 
 // (lines, LDS data cycles, bytes) of one memory instruction.
@@ -112,15 +133,15 @@ void bind_timing(nb::module_& m) {
           [](InstructionTiming* self, IssueClass unit, std::uint16_t busy, std::uint8_t vmcnt,
              std::uint8_t lgkmcnt, std::uint8_t wait_vmcnt, std::uint8_t wait_lgkmcnt,
              std::uint8_t fetch_debt, AccessKind access, std::uint16_t matrix, bool beside_matrix,
-             std::uint8_t priority) {
+             std::uint8_t priority, std::uint32_t code_line) {
             new (self) InstructionTiming{unit,         busy,       vmcnt,  lgkmcnt,
                                          wait_vmcnt,   wait_lgkmcnt, fetch_debt, access,
-                                         matrix,       beside_matrix, priority};
+                                         matrix,       beside_matrix, priority, code_line};
           },
           "unit"_a, nb::kw_only(), "busy"_a = kTurn, "vmcnt"_a = 0, "lgkmcnt"_a = 0,
           "wait_vmcnt"_a = kNoWait, "wait_lgkmcnt"_a = kNoWait, "fetch_debt"_a = 0,
           "access"_a = AccessKind::Load, "matrix"_a = 0, "beside_matrix"_a = true,
-          "priority"_a = kNoPriority);
+          "priority"_a = kNoPriority, "code_line"_a = 0);
 
   nb::class_<Parameters>(m, "TimingParameters")
       .def(nb::init<>())
@@ -143,17 +164,46 @@ void bind_timing(nb::module_& m) {
       .def_rw("l2_latency", &Parameters::l2_latency)
       .def_rw("hbm_latency", &Parameters::hbm_latency)
       .def_rw("store_latency", &Parameters::store_latency)
-      .def_rw("l2_clk_per_line_q8", &Parameters::l2_clk_per_line_q8)
-      .def_rw("hbm_clk_per_line_q8", &Parameters::hbm_clk_per_line_q8)
+      .def_rw("wave_launch", &Parameters::wave_launch)
+      .def_rw("code_miss_latency", &Parameters::code_miss_latency)
+      .def_rw("code_lines", &Parameters::code_lines)
+      .def_rw("code_lines_ahead", &Parameters::code_lines_ahead)
+      .def_rw("mall_latency", &Parameters::mall_latency)
+      .def_rw("l2_channels", &Parameters::l2_channels)
+      .def_rw("l2_lines", &Parameters::l2_lines)
+      .def_rw("mall_lines", &Parameters::mall_lines)
+      .def_rw("cu_fill_q8", &Parameters::cu_fill_q8)
+      .def_rw("l2_read_q8", &Parameters::l2_read_q8)
+      .def_rw("l2_write_q8", &Parameters::l2_write_q8)
+      .def_rw("mall_q8", &Parameters::mall_q8)
+      .def_rw("hbm_q8", &Parameters::hbm_q8)
       .def_rw("lds_latency", &Parameters::lds_latency)
       .def_rw("lds_pair_bytes_per_clk", &Parameters::lds_pair_bytes_per_clk)
       .def_rw("lds_bytes_per_clk", &Parameters::lds_bytes_per_clk)
       .def_rw("lds_store_overhead", &Parameters::lds_store_overhead);
 
+  nb::class_<Result>(m, "TimingResult")
+      .def_ro("cycles", &Result::cycles)
+      .def_ro("matrix_busy", &Result::matrix_busy)
+      .def_ro("timeline_complete", &Result::timeline_complete)
+      .def_prop_ro(
+          "issued", [](const Result& r) { return to_numpy(r.issued, {r.issued.size()}); }, kOwned)
+      .def_prop_ro(
+          "stalls", [](const Result& r) { return to_numpy(r.stalls, {kStallCauses, r.issued.size()}); }, kOwned)
+      .def_prop_ro(
+          "lines", [](const Result& r) { return to_numpy(r.lines, {kMemoryLevels, r.issued.size()}); }, kOwned)
+      .def_prop_ro(
+          "bytes", [](const Result& r) { return to_numpy(r.bytes, {r.bytes.size()}); }, kOwned)
+      .def_prop_ro(
+          "conflicts", [](const Result& r) { return to_numpy(r.conflicts, {r.conflicts.size()}); }, kOwned)
+      .def_prop_ro(
+          "waves", [](const Result& r) { return waves_of(r); }, kOwned)
+      .def("events", &events_of, "wave"_a);
+
   m.def("trace_from_waves", &trace_from_waves, "waves_per_workgroup"_a, "waves"_a,
         "Build a trace from (workgroup, [(instruction, access or -1)], "
         "[(lines, LDS data cycles, bytes)]) a wave.");
   m.def("simulate_timing", &run, "program"_a, "trace"_a, "parameters"_a, nb::kw_only(),
-        "slots"_a, "workgroups"_a,
-        "Cycles, times issued by instruction, stalled cycles by cause and instruction.");
+        "slots"_a, "resident"_a, "units"_a = 1, "busy_units_of_xcd"_a = 1, "busy_units"_a = 1,
+        "workgroups"_a = std::vector<std::uint32_t>{}, "timeline_limit"_a = 0);
 }

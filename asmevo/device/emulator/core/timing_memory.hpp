@@ -1,221 +1,205 @@
-// Caches and bandwidth of one compute unit, as the cycle model sees them.
+// Caches and bandwidth as the cycle model sees them: those of a compute unit, and what it shares.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "timing.hpp"
+#include "timing_cache.hpp"
+#include "timing_channel.hpp"
+#include "timing_sharing.hpp"
 #include "trace.hpp"
 
 namespace asmevo::timing {
 
-// Dense numbers for the lines of a launch, in order of first touch.
-class LineNumbers {
+// L2 of an XCD, MALL and HBM, as far as the simulated compute units may use them: where only some
+// of those at work are simulated, each path takes as much longer, and each cache holds as much less.
+class SharedMemory {
  public:
-  LineNumbers() : slots_(kInitialSlots, kFree) {}
-
-  std::uint32_t number(std::uint64_t line) {
-    std::size_t slot = hash(line) & (slots_.size() - 1);
-    while (slots_[slot] != kFree) {
-      if (lines_[slots_[slot]] == line) return slots_[slot];
-      slot = (slot + 1) & (slots_.size() - 1);
-    }
-    const auto fresh = static_cast<std::uint32_t>(lines_.size());
-    slots_[slot] = fresh;
-    lines_.push_back(line);
-    if (lines_.size() * 2 > slots_.size()) grow();
-    return fresh;
-  }
-
-  std::size_t size() const { return lines_.size(); }
-
- private:
-  static constexpr std::uint32_t kFree = 0xffffffffu;
-  static constexpr std::size_t kInitialSlots = 1024;
-
-  static std::size_t hash(std::uint64_t line) {
-    line *= 0x9e3779b97f4a7c15ull;
-    return static_cast<std::size_t>(line ^ (line >> 32));
-  }
-
-  void grow() {
-    std::vector<std::uint32_t> wider(slots_.size() * 2, kFree);
-    for (std::uint32_t number = 0; number < lines_.size(); ++number) {
-      std::size_t slot = hash(lines_[number]) & (wider.size() - 1);
-      while (wider[slot] != kFree) slot = (slot + 1) & (wider.size() - 1);
-      wider[slot] = number;
-    }
-    slots_ = std::move(wider);
-  }
-
-  std::vector<std::uint32_t> slots_;
-  std::vector<std::uint64_t> lines_;
-};
-
-// Fully associative cache of line numbers with least-recently-used replacement.
-class LruCache {
- public:
-  explicit LruCache(std::uint32_t capacity) : capacity_(capacity) {}
-
-  // Makes `line` the most recent entry; true if it was present.
-  bool touch(std::uint32_t line) {
-    if (line >= links_.size()) links_.resize(line + 1);
-    const bool hit = links_[line].present;
-    if (hit) {
-      if (line == newest_) return true;
-      unlink(line);
-    } else if (size_ == capacity_) {
-      links_[oldest_].present = false;
-      unlink(oldest_);
-    } else {
-      ++size_;
-    }
-    link(line);
-    return hit;
-  }
-
-  // Forgets every line, oldest first.
-  void clear() {
-    for (; size_ != 0; --size_) {
-      const std::uint32_t line = oldest_;
-      links_[line].present = false;
-      unlink(line);
-    }
-  }
-
- private:
-  static constexpr std::uint32_t kNone = 0xffffffffu;
-  struct Link {
-    std::uint32_t older = kNone;
-    std::uint32_t newer = kNone;
-    bool present = false;
+  struct Found {
+    std::uint64_t arrival;
+    MemoryLevel level;
   };
 
-  void unlink(std::uint32_t line) {
-    const Link at = links_[line];
-    (at.older == kNone ? oldest_ : links_[at.older].newer) = at.newer;
-    (at.newer == kNone ? newest_ : links_[at.newer].older) = at.older;
-  }
-
-  void link(std::uint32_t line) {
-    links_[line] = {newest_, kNone, true};
-    (newest_ == kNone ? oldest_ : links_[newest_].newer) = line;
-    newest_ = line;
-  }
-
-  std::uint32_t capacity_;
-  std::uint32_t size_ = 0;
-  std::uint32_t oldest_ = kNone;
-  std::uint32_t newest_ = kNone;
-  std::vector<Link> links_;
-};
-
-// A resource that takes one line after another, each for a fixed time in 1/256 clk.
-class Channel {
- public:
-  explicit Channel(std::uint32_t clk_per_line_q8) : cost_(clk_per_line_q8) {}
-
-  // When a line that arrives at `clk` starts to be served, for `times` as long as usual.
-  std::uint64_t serve(std::uint64_t clk, std::uint32_t times = 1) {
-    const std::uint64_t start = std::max(clk << 8, free_);
-    free_ = start + cost_ * times;
-    return (start + 255) >> 8;
-  }
-
- private:
-  std::uint64_t cost_;
-  std::uint64_t free_ = 0;
-};
-
-// Where a line is found, and when: vL1D or sL1D, then L2 if the launch touched the line before,
-// else HBM.
-class MemoryHierarchy {
- public:
-  explicit MemoryHierarchy(const Parameters& parameters)
+  SharedMemory(const Parameters& parameters, const Launch& launch,
+               std::vector<ColdShares> cold)
       : p_(parameters),
-        vl1d_(parameters.vl1d_lines),
-        sl1d_(parameters.sl1d_lines),
-        l2_channel_(parameters.l2_clk_per_line_q8),
-        hbm_channel_(parameters.hbm_clk_per_line_q8) {}
+        cold_(std::move(cold)),
+        xcd_scale_(static_cast<double>(launch.busy_units_of_xcd) / launch.units),
+        device_scale_(static_cast<double>(launch.busy_units) / launch.units),
+        l2_(scaled(parameters.l2_lines, xcd_scale_)),
+        mall_(scaled(parameters.mall_lines, device_scale_)),
+        channels_(parameters.l2_channels),
+        read_(cost(parameters.l2_read_q8, xcd_scale_)),
+        write_(cost(parameters.l2_write_q8, xcd_scale_)),
+        mall_cost_(cost(parameters.mall_q8, device_scale_)),
+        hbm_cost_(cost(parameters.hbm_q8, device_scale_)) {}
 
-  // Arrival of a vector load's line whose tag is looked up at `clk`.
-  std::uint64_t load(std::uint64_t line, std::uint64_t clk) {
-    return read(line, clk, vl1d_, p_.vl1d_latency, p_.l2_latency, p_.hbm_latency);
-  }
-
-  // Arrival of a scalar load's line.
-  std::uint64_t load_scalar(std::uint64_t line, std::uint64_t clk) {
-    return read(line, clk, sl1d_, p_.sl1d_latency, p_.sl1d_latency + p_.sl1d_miss_latency,
-                p_.hbm_latency);
-  }
-
-  // When a stored line is in L2. A line pays its way to HBM once, however often it is written.
-  std::uint64_t store(std::uint64_t line, std::uint64_t clk) {
-    State& state = state_of(numbers_.number(line));
-    std::uint64_t start = l2_channel_.serve(clk);
-    if (!state.dirty) {
-      state.dirty = true;
-      start = std::max(start, hbm_channel_.serve(clk));
+  // A line that a compute unit's cache asks for at `clk` and finds in L2 after `l2_latency`.
+  Found read(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction,
+             std::uint32_t l2_latency) {
+    Channel& channel = channel_of(line);
+    const std::uint64_t start = channel.serve(clk, read_);
+    if (const Cache::Line* found = l2_.find(line)) {
+      return {std::max(start + l2_latency, found->arrival), MemoryLevel::L2};
     }
-    state.touched = true;
+    const Found found = fill(line, start, instruction, channel);
+    l2_.insert(line, found.arrival);
+    return found;
+  }
+
+  // When a store is in L2. What it makes dirty leaves for HBM at some time: its path is booked, and
+  // the store does not wait for it.
+  std::uint64_t write(std::uint64_t line, std::uint64_t clk) {
+    const std::uint64_t start = channel_of(line).serve(clk, write_);
+    Cache::Line* found = l2_.find(line);
+    if (!found) found = &l2_.insert(line, 0);
+    make_dirty(line, *found, clk);
     return start + p_.store_latency;
   }
 
-  // When an atomic's line has been read, changed and written in L2, where atomics are done.
-  std::uint64_t atomic(std::uint64_t line, std::uint64_t clk) {
-    State& state = state_of(numbers_.number(line));
-    std::uint64_t start = l2_channel_.serve(clk, p_.atomic_factor);
-    if (!state.touched) {
-      start = std::max(start, hbm_channel_.serve(clk)) +
-              (p_.hbm_latency - std::min(p_.l2_latency, p_.hbm_latency));
-      state.arrival = start;
+  // When an atomic's line has been read, changed and written in L2, where atomics are done. Those
+  // of one line wait for one another on its channel.
+  Found atomic(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
+    Channel& channel = channel_of(line);
+    const std::uint64_t start = channel.serve(clk, std::uint64_t{write_} * p_.atomic_factor);
+    Cache::Line* found = l2_.find(line);
+    Found result{start, MemoryLevel::L2};
+    if (!found) {
+      result = fill(line, start, instruction, channel);
+      result.arrival -= std::min<std::uint64_t>(p_.l2_latency, result.arrival);
+      found = &l2_.insert(line, result.arrival);
     }
-    if (!state.dirty) hbm_channel_.serve(clk);
-    state.touched = state.dirty = true;
-    return std::max(start, state.arrival) + p_.atomic_latency;
+    make_dirty(line, *found, clk);
+    result.arrival = std::max(result.arrival, found->arrival) + p_.atomic_latency;
+    return result;
+  }
+
+  // When everything written has left for HBM.
+  std::uint64_t drained() const { return any_dirty_ ? hbm_channel_.end() : 0; }
+
+ private:
+  static std::uint32_t scaled(std::uint32_t lines, double scale) {
+    return std::max(1u, static_cast<std::uint32_t>(lines / std::max(scale, 1.0)));
+  }
+  static std::uint32_t cost(std::uint32_t q8, double scale) {
+    return std::max(1u, static_cast<std::uint32_t>(q8 * scale + 0.5));
+  }
+
+  Channel& channel_of(std::uint64_t line) {
+    return channels_[(hash_line(line) & 0xffffffffu) * channels_.size() >> 32];
+  }
+
+  // A line from beyond L2. One that another compute unit or XCD brings in is on its way at the same
+  // time: it arrives no sooner, but pays no path of its own.
+  Found fill(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction, Channel& channel) {
+    if (mall_.find(line)) {
+      channel.serve(clk, write_);
+      return {mall_channel_.serve(clk, mall_cost_) + p_.mall_latency, MemoryLevel::Mall};
+    }
+    mall_.insert(line, 0);
+    const ColdShares& cold = cold_[instruction];
+    const double at = static_cast<double>(hash_line(line ^ kSalt) >> 11) * 0x1p-53;
+    if (at >= cold.beyond_l2) return {clk + p_.hbm_latency, MemoryLevel::L2};
+    channel.serve(clk, write_);
+    const std::uint64_t start = mall_channel_.serve(clk, mall_cost_);
+    if (at >= cold.from_hbm) return {start + p_.hbm_latency, MemoryLevel::Mall};
+    return {std::max(start, hbm_channel_.serve(clk, hbm_cost_)) + p_.hbm_latency,
+            MemoryLevel::Hbm};
+  }
+
+  void make_dirty(std::uint64_t number, Cache::Line& line, std::uint64_t clk) {
+    if (line.dirty) return;
+    line.dirty = 1;
+    any_dirty_ = true;
+    hbm_channel_.serve(clk, hbm_cost_);
+    if (!mall_.find(number)) mall_.insert(number, 0);
+  }
+
+  static constexpr std::uint64_t kSalt = 0x9e3779b97f4a7c15ull;  // not the bits that choose sets
+
+  const Parameters& p_;
+  std::vector<ColdShares> cold_;
+  double xcd_scale_;
+  double device_scale_;
+  Cache l2_;
+  Cache mall_;
+  std::vector<Channel> channels_;
+  Channel mall_channel_;
+  Channel hbm_channel_;
+  std::uint32_t read_;
+  std::uint32_t write_;
+  std::uint32_t mall_cost_;
+  std::uint32_t hbm_cost_;
+  bool any_dirty_ = false;
+};
+
+// vL1D, sL1D and L1I of a compute unit, and its path to L2.
+class UnitMemory {
+ public:
+  UnitMemory(const Parameters& parameters, SharedMemory& shared)
+      : p_(parameters),
+        shared_(shared),
+        vl1d_(parameters.vl1d_lines),
+        sl1d_(parameters.sl1d_lines),
+        code_(parameters.code_lines) {}
+
+  // A vector load's line whose tag is looked up at `clk`.
+  SharedMemory::Found load(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
+    if (const Cache::Line* found = vl1d_.find(line)) {
+      return {std::max(clk + p_.vl1d_latency, found->arrival), MemoryLevel::L1};
+    }
+    const auto found = shared_.read(line, fill_path_.serve(clk, p_.cu_fill_q8), instruction,
+                                    p_.l2_latency);
+    vl1d_.insert(line, found.arrival);
+    return found;
+  }
+
+  SharedMemory::Found load_scalar(std::uint64_t line, std::uint64_t clk,
+                                  std::uint32_t instruction) {
+    if (const Cache::Line* found = sl1d_.find(line)) {
+      return {std::max(clk + p_.sl1d_latency, found->arrival), MemoryLevel::L1};
+    }
+    const auto found =
+        shared_.read(line, clk, instruction, p_.sl1d_latency + p_.sl1d_miss_latency);
+    sl1d_.insert(line, found.arrival);
+    return found;
+  }
+
+  SharedMemory::Found store(std::uint64_t line, std::uint64_t clk) {
+    return {shared_.write(line, clk), MemoryLevel::L2};
+  }
+
+  SharedMemory::Found atomic(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
+    return shared_.atomic(line, clk, instruction);
+  }
+
+  // When a line of code that a wave reaches at `clk` is there. The lines behind it are asked for
+  // at the same time.
+  std::uint64_t fetch(std::uint32_t code_line, std::uint64_t clk) {
+    if (p_.code_miss_latency == 0) return clk;
+    std::uint64_t arrival = clk;
+    for (std::uint32_t ahead = 0; ahead <= p_.code_lines_ahead; ++ahead) {
+      const std::uint64_t line = std::uint64_t{code_line} + ahead;
+      const Cache::Line* found = code_.find(line);
+      if (!found) found = &code_.insert(line, clk + p_.code_miss_latency);
+      if (ahead == 0) arrival = std::max(clk, found->arrival);
+    }
+    return arrival;
   }
 
   void invalidate_vector() { vl1d_.clear(); }
   void invalidate_scalar() { sl1d_.clear(); }
 
  private:
-  struct State {
-    std::uint64_t arrival = 0;  // of the most recent fill: a second miss waits for the first
-    bool touched = false;
-    bool dirty = false;
-  };
-
-  State& state_of(std::uint32_t number) {
-    if (number >= states_.size()) states_.resize(numbers_.size());
-    return states_[number];
-  }
-
-  std::uint64_t read(std::uint64_t line, std::uint64_t clk, LruCache& cache, std::uint32_t hit,
-                     std::uint32_t miss, std::uint32_t first_touch) {
-    const std::uint32_t number = numbers_.number(line);
-    State& state = state_of(number);
-    if (cache.touch(number)) return std::max(clk + hit, state.arrival);
-    std::uint64_t arrival = l2_channel_.serve(clk);
-    if (state.touched) {
-      arrival = std::max(arrival + miss, state.arrival);
-    } else {
-      arrival = std::max(arrival, hbm_channel_.serve(clk)) + first_touch;
-    }
-    state.touched = true;
-    state.arrival = arrival;
-    return arrival;
-  }
-
   const Parameters& p_;
-  LineNumbers numbers_;
-  std::vector<State> states_;
-  LruCache vl1d_;
-  LruCache sl1d_;
-  Channel l2_channel_;
-  Channel hbm_channel_;
+  SharedMemory& shared_;
+  Cache vl1d_;
+  Cache sl1d_;
+  Cache code_;
+  Channel fill_path_;
 };
 
 }  // namespace asmevo::timing

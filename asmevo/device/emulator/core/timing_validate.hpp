@@ -31,14 +31,18 @@ inline void validate(const Parameters& p) {
   constexpr std::uint32_t kLimit = 1u << 20;
   for (const std::uint32_t rate :
        {p.vmem_minimum, p.vmem_bytes_per_clk, p.vl1d_bytes_per_clk, p.vmem_queue, p.vl1d_lines,
-        p.vmem_to_lds, p.atomic_factor,
-        p.sl1d_lines, p.lds_pair_bytes_per_clk, p.lds_bytes_per_clk}) {
+        p.vmem_to_lds, p.atomic_factor, p.sl1d_lines, p.code_lines, p.l2_lines, p.lds_pair_bytes_per_clk,
+        p.lds_bytes_per_clk}) {
     require(rate >= 1 && rate <= kLimit, "a rate or capacity is outside 1..2^20");
   }
+  require(p.mall_lines >= 1 && p.mall_lines <= (1u << 24), "the MALL holds 1..2^24 lines");
+  require(p.l2_channels >= 1 && p.l2_channels <= 256, "an L2 has 1..256 channels");
+  require(p.code_lines_ahead <= 64, "at most 64 lines of code are fetched ahead");
   for (const std::uint32_t latency :
-       {p.after_matrix, p.atomic_latency, p.barrier_release, p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency,
-        p.hbm_latency, p.store_latency, p.l2_clk_per_line_q8, p.hbm_clk_per_line_q8,
-        p.lds_latency, p.lds_store_overhead}) {
+       {p.after_matrix, p.atomic_latency, p.barrier_release, p.wave_launch, p.code_miss_latency,
+        p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency, p.mall_latency,
+        p.hbm_latency, p.store_latency, p.cu_fill_q8, p.l2_read_q8, p.l2_write_q8, p.mall_q8,
+        p.hbm_q8, p.lds_latency, p.lds_store_overhead}) {
     require(latency <= kLimit, "a latency is outside 0..2^20");
   }
   for (const std::uint32_t branch : {p.branch_taken, p.branch_not_taken}) {

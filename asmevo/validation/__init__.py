@@ -1,0 +1,1 @@
+"""How well the cycle model agrees with figures that others measured on hardware."""
