@@ -29,7 +29,9 @@ def profile_shown(details: Details) -> Iterator[RenderableType]:
         shown = windows[:details["shown"]]
         for number, window in enumerate(shown, start=1):
             yield WindowListing(window, number, len(windows))
-        yield Text(_windows_sentence(windows, len(shown)), "dim")
+        rest = len(windows) - len(shown)
+        yield Text(printable(launch["windows_summary"])
+                   + (f"; {rest} more on the page" if rest else ""), "bold")
         yield _files(launch)
     if len(details["launches"]) > 1:
         yield comparison(details["launches"])
@@ -85,15 +87,6 @@ def _totals(launch: Details) -> Table:
     return table
 
 
-def _windows_sentence(windows: Sequence[Details], shown: int) -> str:
-    if not windows:
-        return "No hot windows: nothing stalls."
-    share = 100 * sum(window["share"] for window in windows)
-    some = "1 window holds" if len(windows) == 1 else f"{len(windows)} windows hold"
-    rest = f"; {len(windows) - shown} more on the page" if len(windows) > shown else ""
-    return f"{some} {share:.1f} % of all stalled clk{rest}"
-
-
 def _files(launch: Details) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
@@ -126,7 +119,7 @@ class WindowListing:
         table.add_column("stalled", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         table.add_column("cause", no_wrap=True)
-        table.add_column("instruction", no_wrap=True, overflow="ellipsis", ratio=3)
+        table.add_column("instruction", overflow="fold", ratio=3)
         if wide:
             table.add_column("notes", style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
         bar = 24 if width >= 150 else 14 if wide else 8
@@ -143,12 +136,13 @@ class WindowListing:
     def _header(self) -> Text:
         window = self._window
         first, last = window["lines"][0], window["lines"][-1]
-        depth = window["depth"]
-        loop = f", in {depth} nested loops" if depth > 1 else ", in a loop" if depth else ""
+        gain = window["recoverable"]
+        recoverable = (f"{gain:,} clk recoverable ({100 * window['recoverable_share']:.1f} %)"
+                       if gain else "nothing recoverable")
         return Text.assemble(
             (f"window {self._number} of {self._count}", "bold"),
-            f"  {first['offset']:#x} to {last['offset']:#x}, {len(window['lines'])} instructions"
-            f"{loop}  ", (f"{100 * window['share']:.1f} % of stalls", "bold"), ", mostly ",
+            f"  {first['offset']:#x} to {last['offset']:#x}  ",
+            (f"{100 * window['share']:.1f} % of stalls, {recoverable}", "bold"), ", mostly ",
             (window["cause"], CAUSES[StallCause(window["cause"])].terminal))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from asmevo.failure import printable
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
+from asmevo.report import window_facts
 from asmevo.report.annotated import (
     Line,
     Listing,
@@ -77,8 +77,8 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         truncation=timeline.truncation,
         wave_rows=list(_waves(profile)), wave_count=len(profile.waves),
         timeline_json=_json({**packed(timeline), "clock": profile.clock_mhz}),
-        windows=[_window(window, listing, profile) for window in windows],
-        windows_sentence=_windows_sentence(windows),
+        windows=[_window(window) for window in windows],
+        windows_sentence=f"{window_facts.sentence(windows)}.",
         memory=list(_memory(listing)), levels=list(LEVELS.values()),
         loops_unknown=listing.loops_unknown, chunks=list(_chunks(listing)),
     )
@@ -124,10 +124,6 @@ def _offset(offset: int) -> str:
     return f"{offset:#06x}"
 
 
-def _percent(part: float) -> str:
-    return f"{100 * part:.1f} %"
-
-
 def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
     micro = microseconds(profile.cycles, profile)
     if profile.cycles:
@@ -151,7 +147,8 @@ def _stalls(profile: Profile) -> Iterator[dict[str, Any]]:
     for cause, clk in sorted(stalls.items(), key=lambda item: -item[1]):
         if clk:
             width = 10000 * clk / total
-            yield {"cause": cause.value, "clk": f"{clk:,}", "share": _percent(clk / total),
+            yield {"cause": cause.value, "clk": f"{clk:,}",
+                   "share": window_facts.percent(clk / total),
                    "meaning": CAUSES[cause].meaning, "x": f"{x:.1f}", "width": f"{width:.1f}"}
             x += width
 
@@ -167,28 +164,42 @@ def _waves(profile: Profile) -> Iterator[dict[str, Any]]:
         }
 
 
-def _windows_sentence(windows: Sequence[HotWindow]) -> str:
-    share = sum(window.share for window in windows)
-    some = "This window holds" if len(windows) == 1 else f"These {len(windows)} windows hold"
-    return f"{some} {_percent(share)} of all stalled clk."
-
-
-def _window(window: HotWindow, listing: Listing, profile: Profile) -> dict[str, Any]:
-    inside = listing.lines[window.start:window.stop]
-    causes: Counter[StallCause] = Counter()
-    for line in inside:
-        causes.update(line.counts.stalls)
+def _window(window: HotWindow) -> dict[str, Any]:
     return {
         "start": window.start, "last": window.stop - 1, "cause": window.cause.value,
-        "headline": f"{_percent(window.share)} of all stalls, mostly {window.cause.value}",
+        "headline": window_facts.headline(window),
         "facts": [
-            ("instructions", str(len(inside))),
-            ("stalled", ", ".join(f"{c} {n:,}" for c, n in by_cause(causes).items())),
-            ("live in", register_list(window.reads)),
-            ("live out", register_list(window.writes)),
+            ("size", f"{window.stop - window.start} instructions, {window_facts.place(window)}"),
+            ("stalled", ", ".join(f"{c} {n:,}" for c, n in by_cause(window.causes).items())),
+            ("live in", register_list(window.live_in)),
+            ("live out", register_list(window.live_out)),
+            ("live through", register_list(window.live_through)),
+            ("pressure", f"at most {window.pressure} VGPRs and AGPRs live at once"),
         ],
-        "lists": [],
+        "lists": [
+            ("Waits", [_references(w.index, " waits for ", *_joined(w.operations))
+                       for w in window.waits]),
+            ("Hazards", [_references(h.producer, " to ", h.consumer,
+                                     f": {h.kind}, needs {h.needed} wait states, has {h.found}")
+                         for h in window.hazards]),
+            ("Dependences", [_references(
+                e.consumer, " behind ", e.producer,
+                f": {e.kind.value} {register_list(e.registers) if e.registers else ''}")
+                for e in window.edges]),
+        ],
     }
+
+
+def _references(*parts: int | str) -> list[dict[str, Any]]:
+    """Indices of instructions become links."""
+    return [{"index": part} if isinstance(part, int) else {"text": part} for part in parts]
+
+
+def _joined(indices: Sequence[int]) -> Iterator[int | str]:
+    for number, index in enumerate(indices):
+        yield from (", ", index) if number else (index,)
+    if not indices:
+        yield "nothing"
 
 
 def _memory(listing: Listing) -> Iterator[dict[str, Any]]:

@@ -51,26 +51,23 @@ class Timeline:
 
     @staticmethod
     def of(profile: Profile, *, limit: int | None = None) -> Timeline:
-        """The timeline of ``profile`` with at most ``limit`` events: those of whole waves, in the
-        profile's order, and the beginning of the wave that no longer fits."""
+        """The timeline of ``profile``, cut at a clk so that at most ``limit`` events are left."""
+        total = sum(map(len, profile.timeline))
+        end, left = None, ""
+        if limit is not None and total > limit:
+            issues = np.fromiter(
+                (event.issue for events in profile.timeline for event in events), np.int64, total)
+            end = int(np.partition(issues, limit)[limit])
+            left = (f"the first {end:,} of {profile.cycles:,} clk, {int((issues < end).sum()):,} "
+                    f"of {total:,} events")
         waves: list[WaveProfile] = []
         kept: list[tuple[Event, ...]] = []
-        count = 0
-        total = sum(map(len, profile.timeline))
-        if limit is None:
-            limit = total
-        for wave, events in zip(profile.waves, profile.timeline, strict=True):
-            if not events:
-                continue
-            if count == limit:
-                break
-            events = events[:limit - count]
-            waves.append(wave)
-            kept.append(events)
-            count += len(events)
-        left = "" if count == total else (
-            f"the first {count:,} of {total:,} events, of {len(kept):,} of "
-            f"{sum(map(bool, profile.timeline)):,} waves")
+        for wave, events in zip(profile.waves, profile.timeline, strict=False):
+            if end is not None:
+                events = tuple(event for event in events if event.issue < end)
+            if events:
+                waves.append(wave)
+                kept.append(events)
         return Timeline(tuple(waves), tuple(kept), left)
 
 

@@ -14,17 +14,12 @@ from asmevo.device.device import DeviceFault
 from asmevo.dispatch.expression import evaluate
 from asmevo.dispatch.kernel import Kernel
 from asmevo.durable import write_atomically
+from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import Profile as KernelProfile
-from asmevo.report.annotated import (
-    Listing,
-    annotated,
-    by_cause,
-    microseconds,
-    register_list,
-    total_stalls,
-)
+from asmevo.report import window_facts
+from asmevo.report.annotated import annotated, by_cause, microseconds, total_stalls
 from asmevo.report.chrome_trace import write_trace
 from asmevo.report.profile_page import Subject, profile_page
 from asmevo.report.result import Result, Status
@@ -59,7 +54,7 @@ class Profile:
 
     shapes: Any = _LARGEST
     family: str = "normal"
-    events: int = 300_000
+    events: int = 400_000
     trace: str | None = "gz"
     shown: int = 3
 
@@ -110,7 +105,7 @@ class Profile:
     def _report(self, session: Session, version: Version, code: Program,
                 profile: KernelProfile) -> dict[str, Any]:
         """Write page and trace; what ``result.json`` says of the launch."""
-        windows = session.windows.find(code, [profile])
+        windows, unknown = _windows(session, code, profile)
         listing = annotated(code, profile, windows)
         subject = Subject(session.symbol, "" if session.config.candidate is None else version.name)
         name = _file_name(profile.dispatch, subject.version)
@@ -131,7 +126,8 @@ class Profile:
             "issued": sum(counts.issued for counts in profile.instructions),
             "waves": len(profile.waves),
             "stalls": by_cause(total_stalls(profile)),
-            "windows": [_window(window, listing) for window in windows],
+            "windows": [window_facts.to_dict(window, code, listing) for window in windows],
+            "windows_summary": unknown or window_facts.sentence(windows),
             "page": str(page), "trace": None if trace is None else str(trace),
         }
 
@@ -187,6 +183,15 @@ def _program(code_object: CodeObject, symbol: str, profile: KernelProfile) -> Pr
     return whole_program(code_object, symbol)
 
 
+def _windows(session: Session, code: Program,
+             profile: KernelProfile) -> tuple[tuple[HotWindow, ...], str]:
+    """Hot windows, or why there can be none."""
+    try:
+        return session.windows.find(code, [profile]), ""
+    except ControlFlowError as error:
+        return (), f"No hot windows: {error}"
+
+
 def _timing_source(profile: KernelProfile) -> str | None:
     return profile.source if profile.source in ("measured", "modelled") else None
 
@@ -194,16 +199,4 @@ def _timing_source(profile: KernelProfile) -> str | None:
 def _file_name(dispatch: str, version: str) -> str:
     safe = re.sub(r"[^\w.+-]", "_", dispatch).strip(".")[:100] or "dispatch"
     return f"{safe}-{version}" if version else safe
-
-
-def _window(window: HotWindow, listing: Listing) -> dict[str, Any]:
-    lines = listing.lines[window.start:window.stop]
-    live_in, live_out = register_list(window.reads), register_list(window.writes)
-    return {
-        "start": window.start, "stop": window.stop, "share": window.share,
-        "cause": window.cause.value, "depth": lines[0].depth,
-        "live_in": live_in, "live_out": live_out,
-        "notes": [f"live in: {live_in}; live out: {live_out}"],
-        "lines": [line.to_dict() for line in lines],
-    }
 

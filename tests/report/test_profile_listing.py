@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from asmevo.profile.profile import Profile, StallCause
 from asmevo.profile.windows import hot_windows
 from asmevo.report.annotated import annotated, register_list
 from asmevo.report.profile_listing import WindowListing, comparison, stall_bar
+from asmevo.report.window_facts import to_dict
 
 MakeProfile = Callable[..., Profile]
 
@@ -30,9 +32,9 @@ def _printed(part: Any, width: int, **options: Any) -> str:
 def window(program: Program, make_profile: MakeProfile) -> dict[str, Any]:
     profile = make_profile()
     (found,) = hot_windows([profile], program, count=1, max_length=9)
-    lines = annotated(program, profile, [found]).lines[found.start:found.stop]
-    return {"share": found.share, "cause": found.cause.value, "depth": 1, "notes": ["a note"],
-            "lines": [line.to_dict() for line in lines]}
+    # With the branch at the loop's end, wherever the search ends the window.
+    found = replace(found, start=2, stop=11)
+    return to_dict(found, program, annotated(program, profile, [found]))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])
