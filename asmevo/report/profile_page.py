@@ -33,10 +33,11 @@ from asmevo.report.annotated import (
     total_stalls,
 )
 from asmevo.report.causes import CAUSES, ISSUE, LEVELS
+from asmevo.report.dependence_graph import dependence_graph, kinds
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
-_CHUNK = 150        # lines of a table: the browser lays out only those near the window
+_CHUNK = 300        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
 _MOST_WAVES = 1000  # rows of the table of waves
 _BAR = 1000
@@ -77,7 +78,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         truncation=timeline.truncation,
         wave_rows=list(_waves(profile)), wave_count=len(profile.waves),
         timeline_json=_json({**packed(timeline), "clock": profile.clock_mhz}),
-        windows=[_window(window) for window in windows],
+        windows=[_window(window, listing) for window in windows],
         windows_sentence=f"{window_facts.sentence(windows)}.",
         memory=list(_memory(listing)), levels=list(LEVELS.values()),
         loops_unknown=listing.loops_unknown, chunks=list(_chunks(listing)),
@@ -164,7 +165,7 @@ def _waves(profile: Profile) -> Iterator[dict[str, Any]]:
         }
 
 
-def _window(window: HotWindow) -> dict[str, Any]:
+def _window(window: HotWindow, listing: Listing) -> dict[str, Any]:
     return {
         "start": window.start, "last": window.stop - 1, "cause": window.cause.value,
         "headline": window_facts.headline(window),
@@ -182,11 +183,9 @@ def _window(window: HotWindow) -> dict[str, Any]:
             ("Hazards", [_references(h.producer, " to ", h.consumer,
                                      f": {h.kind}, needs {h.needed} wait states, has {h.found}")
                          for h in window.hazards]),
-            ("Dependences", [_references(
-                e.consumer, " behind ", e.producer,
-                f": {e.kind.value} {register_list(e.registers) if e.registers else ''}")
-                for e in window.edges]),
         ],
+        "edges": len(window.edges), "graph": dependence_graph(window, listing),
+        "kinds": kinds(window),
     }
 
 

@@ -124,7 +124,7 @@ const main = ({spans, waves}) => {
   const last = waves.reduce((end, wave) => Math.max(end, wave.end), first + 1);
   const view = {from: first, to: last, top: 0};
   const lanesHeight = () => Math.min(rows.length * ROW, TALLEST);
-  let width = 0, scale = 1, colours = [], packedColours = [], ink = "", faint = "", line = "", back = "";
+  let width = 0, scale = 1, colours = [], inks = [], packedColours = [], ink = "", faint = "", line = "", back = "";
   let selected = -1;
 
   const style = () => {
@@ -134,6 +134,11 @@ const main = ({spans, waves}) => {
     packedColours = colours.map(text => {
       const value = parseInt(text.slice(1), 16);
       return (0xff000000 | (value & 255) << 16 | (value & 0xff00) | value >> 16) >>> 0;
+    });
+    // Dark text on light colours, light text on dark ones.
+    inks = colours.map(text => {
+      const [red, green, blue] = [1, 3, 5].map(n => parseInt(text.slice(n, n + 2), 16));
+      return red * 0.299 + green * 0.587 + blue * 0.114 > 125 ? "#000000" : "#ffffff";
     });
     [ink, faint, line, back] = ["text", "dim", "line", "panel"].map(get);
   };
@@ -204,11 +209,11 @@ const main = ({spans, waves}) => {
         context.fillStyle = ink;
         context.fillRect(x, y + ROW - GAP - 2, wide, 2);
       }
-      if (code === 0 && wide > 44) {
-        const row = rowOf(spans.of[at]);
-        context.fillStyle = ink;
-        if (row) context.fillText(
-          row.cells[5].textContent.slice(0, Math.floor((wide - 6) / 6.3)), x + 3, y + ROW - GAP - 4);
+      if (wide > 44) {
+        const row = code === 0 && rowOf(spans.of[at]);
+        const text = row ? row.cells[5].textContent : code ? names[code] : "";
+        context.fillStyle = inks[code];
+        context.fillText(text.slice(0, Math.floor((wide - 6) / 6.3)), x + 3, y + ROW - GAP - 4);
       }
     }
   };
