@@ -94,7 +94,21 @@ class BlockGraph:
         return self._work & ~(self._ahead[producer] | behind | between)
 
     def movable_for_wait(self, wait: int) -> int:
-        """Work that may come between the operations ``wait`` is for and their users."""
+        """Work that may come between the operations ``wait`` is for and their users.
+
+        Another wait is part of it when the operations that it is for are: both then wait at once.
+        """
+        work = self._movable_for_wait(wait)
+        stop = 1 << wait
+        since = 1 << max(self.waits.get(wait, ()), default=0)
+        between = stop - since if since < stop else 0
+        for other, operations in self.waits.items():
+            if operations and other != wait and not between >> other & 1 and all(
+                    work >> p & 1 for p in operations):
+                work |= 1 << other
+        return work
+
+    def _movable_for_wait(self, wait: int) -> int:
         behind = 0
         for (_, user), known in self.awaited.items():
             if known == wait:

@@ -192,7 +192,8 @@ class _Observed:
     def _shares(self) -> list[float]:
         """At most how much of each instruction's stalls independent work could hide."""
         graph = self.graph
-        clk = [TURN + sum(stalls.values()) for stalls in self.stalls]
+        clk = [sum(stalls.values()) + (0 if graph.unit(k) is Unit.WAIT else TURN)
+               for k, stalls in enumerate(self.stalls)]
         turns = [float(TURN)] * len(graph)
         most = []
         for k, stalls in enumerate(self.stalls):

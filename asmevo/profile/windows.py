@@ -13,11 +13,12 @@ from asmevo.isa.program import Program
 from asmevo.isa.registers import ALL_AGPR_MASK, ALL_VGPR_MASK
 from asmevo.profile.analysis import Analysis, Range, basic_blocks
 from asmevo.profile.errors import ProfileError
-from asmevo.profile.hotwindow import HotWindow, Wait
+from asmevo.profile.hotwindow import HotWindow, Wait, total_share
 from asmevo.profile.profile import Profile, StallCause
 from asmevo.profile.recoverable import recoverable
 
-__all__ = ["ProfileError", "WindowFinder", "basic_blocks", "hot_windows", "stalls_by_instruction"]
+__all__ = ["ProfileError", "WindowFinder", "basic_blocks", "hot_windows", "stalls_by_instruction",
+           "total_share"]
 
 
 def stalls_by_instruction(program: Program,
