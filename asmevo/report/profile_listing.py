@@ -82,6 +82,12 @@ def _totals(launch: Details) -> Table:
                           f" {100 * clk / stalled:.1f} %")
             for cause, clk in launch["stalls"].items()))
         table.add_row("stalled", text)
+    placed = launch["roofline"]
+    if placed is not None:
+        table.add_row("roofline", Text(placed["caption"]))
+        busiest = sorted(placed["utilisation"].items(), key=lambda item: -item[1])[:4]
+        table.add_row("", Text("busy: " + ", ".join(
+            f"{name} {100 * share:.0f} %" for name, share in busiest), "dim"))
     if launch["scope"]:
         table.add_row("scope", Text(printable(launch["scope"])))
     return table

@@ -22,6 +22,7 @@ from asmevo.failure import printable
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
+from asmevo.profile.roofline import Roofline
 from asmevo.report import window_facts
 from asmevo.report.annotated import (
     Line,
@@ -34,6 +35,7 @@ from asmevo.report.annotated import (
 )
 from asmevo.report.causes import CAUSES, ISSUE, LEVELS
 from asmevo.report.dependence_graph import dependence_graph, kinds
+from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
@@ -52,7 +54,8 @@ class Subject:
 
 
 def profile_page(subject: Subject, program: Program, profile: Profile,
-                 windows: Sequence[HotWindow], timeline: Timeline) -> str:
+                 windows: Sequence[HotWindow], timeline: Timeline,
+                 roofline: Roofline | None = None) -> str:
     """The page; ``timeline`` is as much of the profile's as it shall show. Raises
     `ProfileError` when the profile is of another program."""
     listing = annotated(program, profile, windows)
@@ -70,7 +73,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         "No GPU measured this: take it as a reason to measure.",
         policy=_policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
         offset=lambda index: _offset(program.offsets[index]),
-        facts=list(_facts(profile)), roofline=None,
+        facts=list(_facts(profile)), roofline=None if roofline is None else _roofline(roofline),
         stalls=stalls,
         stalls_spoken=", ".join(f"{part['cause']} {part['share']}" for part in stalls),
         causes_shown=[cause.value for cause in CAUSES if total_stalls(profile)[cause]],
@@ -140,6 +143,17 @@ def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
         yield "waves", f"{len(profile.waves):,} on {units} simulated compute unit" + (
             "s" if units > 1 else "")
     yield "lines of code", f"{len(profile.instructions):,}"
+
+
+def _roofline(roofline: Roofline) -> dict[str, Any]:
+    return {
+        "caption": caption(roofline), "svg": roofline_plot(roofline) or "",
+        "ceilings": [{
+            "name": ceiling_name(ceiling), "width": round(_BAR * min(ceiling.utilisation, 1.0)),
+            "share": window_facts.percent(ceiling.utilisation),
+        } for ceiling in roofline.ceilings],
+        "evidence": "; ".join(roofline.evidence[:1]),
+    }
 
 
 def _stalls(profile: Profile) -> Iterator[dict[str, Any]]:

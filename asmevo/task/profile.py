@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import program, whole_program
-from asmevo.device.device import DeviceFault
+from asmevo.device.device import DescribedDevice, DeviceFault
 from asmevo.dispatch.expression import evaluate
 from asmevo.dispatch.kernel import Kernel
 from asmevo.durable import write_atomically
@@ -18,7 +19,8 @@ from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import Profile as KernelProfile
-from asmevo.report import window_facts
+from asmevo.profile.roofline import Roofline, roofline
+from asmevo.report import roofline_plot, window_facts
 from asmevo.report.annotated import annotated, by_cause, microseconds, total_stalls
 from asmevo.report.chrome_trace import write_trace
 from asmevo.report.profile_page import Subject, profile_page
@@ -79,8 +81,8 @@ class Profile:
         )
         launches: list[dict[str, Any]] = []
         try:
-            for version, code, profile in self._profiles(session, versions):
-                launches.append(self._report(session, version, code, profile))
+            for version, code, profile, workgroups in self._profiles(session, versions):
+                launches.append(self._report(session, version, code, profile, workgroups))
                 result.device, result.timing_source = profile.device, _timing_source(profile)
         except DeviceFault as fault:
             result.status, result.error = Status.FAULTED, str(fault)
@@ -89,8 +91,8 @@ class Profile:
         return result
 
     def _profiles(self, session: Session, versions: Sequence[Version]
-                  ) -> Iterator[tuple[Version, Program, KernelProfile]]:
-        """One dispatch after the other, each of all versions."""
+                  ) -> Iterator[tuple[Version, Program, KernelProfile, int | None]]:
+        """One dispatch after the other, each of all versions, and how many workgroups it has."""
         kernel = replace(session.kernel, shapes=selected(session.kernel, self.shapes),
                          held_out_shapes=())
         oracle = replace(session.oracle, families=(self.family,))
@@ -100,18 +102,21 @@ class Profile:
             for version, each in zip(versions, loaded, strict=True):
                 with waiting(f"{dispatch.name} of the {version.name}"):
                     profile = each.profile(dispatch, timeline=self.events > 0)
-                yield version, _program(version.code_object, session.symbol, profile), profile
+                code = _program(version.code_object, session.symbol, profile)
+                yield version, code, profile, math.prod(dispatch.grid)
 
     def _report(self, session: Session, version: Version, code: Program,
-                profile: KernelProfile) -> dict[str, Any]:
+                profile: KernelProfile, workgroups: int | None) -> dict[str, Any]:
         """Write page and trace; what ``result.json`` says of the launch."""
         windows, unknown = _windows(session, code, profile)
+        placed = _roofline(session, code, profile, workgroups)
         listing = annotated(code, profile, windows)
         subject = Subject(session.symbol, "" if session.config.candidate is None else version.name)
         name = _file_name(profile.dispatch, subject.version)
         page = session.folder / f"{name}.html"
         timeline = Timeline.of(profile, limit=self.events)
-        write_atomically(page, profile_page(subject, code, profile, windows, timeline).encode())
+        write_atomically(page, profile_page(
+            subject, code, profile, windows, timeline, placed).encode())
         trace = None
         if self.trace is not None and timeline.waves:
             trace = session.folder / f"{name}{_TRACES[self.trace]}"
@@ -126,6 +131,7 @@ class Profile:
             "issued": sum(counts.issued for counts in profile.instructions),
             "waves": len(profile.waves),
             "stalls": by_cause(total_stalls(profile)),
+            "roofline": None if placed is None else roofline_plot.to_dict(placed),
             "windows": [window_facts.to_dict(window, code, listing) for window in windows],
             "windows_summary": unknown or window_facts.sentence(windows),
             "page": str(page), "trace": None if trace is None else str(trace),
@@ -181,6 +187,15 @@ def _program(code_object: CodeObject, symbol: str, profile: KernelProfile) -> Pr
     if len(alone) == len(profile.instructions):
         return alone
     return whole_program(code_object, symbol)
+
+
+def _roofline(session: Session, code: Program, profile: KernelProfile,
+              workgroups: int | None) -> Roofline | None:
+    """Only what counts everything on a device with known ceilings can be placed under them."""
+    device = session.device
+    if profile.source != "modelled" or not isinstance(device, DescribedDevice):
+        return None
+    return roofline(profile, code, device.machine, workgroups=workgroups)
 
 
 def _windows(session: Session, code: Program,
