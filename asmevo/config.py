@@ -110,6 +110,7 @@ class ProfileConfig(TaskConfig):
     _convert_: str = "all"
     shapes: Any = MISSING
     family: str = MISSING
+    static: bool = MISSING
     events: int = MISSING
     trace: str | None = MISSING
     shown: int = MISSING

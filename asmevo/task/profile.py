@@ -18,8 +18,10 @@ from asmevo.durable import write_atomically
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
+from asmevo.profile.machine import Machine
 from asmevo.profile.profile import Profile as KernelProfile
 from asmevo.profile.roofline import Roofline, roofline
+from asmevo.profile.static_estimate import static_estimate
 from asmevo.report import roofline_plot, window_facts
 from asmevo.report.annotated import annotated, by_cause, microseconds, total_stalls
 from asmevo.report.chrome_trace import write_trace
@@ -49,13 +51,15 @@ class Profile:
 
     ``shapes`` names them: ``largest`` (the shape of most workgroups), ``all`` visible ones, or a
     list of names (``M48``) and of shapes that the YAML does not have (``{M: 96}``). Their inputs
-    are of ``family``. Page and trace have at most ``events`` events of the timeline and say what
-    they leave out; ``trace`` is the form of the trace, ``gz`` or ``json``, or null for none.
-    ``shown`` is how many hot windows the terminal lists.
+    are of ``family``. With ``static``, and where the YAML declares no launch, the profile is
+    estimated from the code alone. Page and trace have at most ``events`` events of the timeline
+    and say what they leave out; ``trace`` is the form of the trace, ``gz`` or ``json``, or null for
+    none. ``shown`` is how many hot windows the terminal lists.
     """
 
     shapes: Any = _LARGEST
     family: str = "normal"
+    static: bool = False
     events: int = 400_000
     trace: str | None = "gz"
     shown: int = 3
@@ -93,6 +97,11 @@ class Profile:
     def _profiles(self, session: Session, versions: Sequence[Version]
                   ) -> Iterator[tuple[Version, Program, KernelProfile, int | None]]:
         """One dispatch after the other, each of all versions, and how many workgroups it has."""
+        if self.static or session.kernel.launch is None:
+            for version in versions:
+                code = program(version.code_object, session.symbol)
+                yield version, code, static_estimate(code, _machine(session)), None
+            return
         kernel = replace(session.kernel, shapes=selected(session.kernel, self.shapes),
                          held_out_shapes=())
         oracle = replace(session.oracle, families=(self.family,))
@@ -189,13 +198,20 @@ def _program(code_object: CodeObject, symbol: str, profile: KernelProfile) -> Pr
     return whole_program(code_object, symbol)
 
 
+def _machine(session: Session) -> Machine:
+    device = session.device
+    if not isinstance(device, DescribedDevice):
+        raise ConfigError(f"the device {device.name} does not say how fast it is, which a static "
+                          "estimate needs")
+    return device.machine
+
+
 def _roofline(session: Session, code: Program, profile: KernelProfile,
               workgroups: int | None) -> Roofline | None:
     """Only what counts everything on a device with known ceilings can be placed under them."""
-    device = session.device
-    if profile.source != "modelled" or not isinstance(device, DescribedDevice):
+    if profile.source != "modelled" or not isinstance(session.device, DescribedDevice):
         return None
-    return roofline(profile, code, device.machine, workgroups=workgroups)
+    return roofline(profile, code, session.device.machine, workgroups=workgroups)
 
 
 def _windows(session: Session, code: Program,

@@ -84,6 +84,41 @@ def test_shapes_are_chosen(run: RunTask, shapes: str, dispatches: list[str]) -> 
     assert "<canvas" not in Path(launches[0]["page"]).read_text()
 
 
+def test_without_a_launch_the_code_is_estimated(
+        run: RunTask, tmp_path: Path, layer_norm_bytes: bytes,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.co").write_bytes(layer_norm_bytes)
+    result = run("task=profile", "kernel=file", f"kernel.source.path={tmp_path}/my.co")
+    (launch,) = _launches(result)
+    assert launch["source"] == "static"
+    assert result.timing_source is None
+    assert (launch["waves"], launch["trace"], launch["roofline"]) == (0, None, None)
+    assert launch["windows"]
+    page = Path(launch["page"]).read_text()
+    assert 'class="badge static"' in page
+    assert "<canvas" not in page
+    print_result(result)
+    assert "static" in capsys.readouterr().out
+    assert _launches(run("task=profile", "task.static=true"))[0]["stalls"] == launch["stalls"]
+
+
+def test_the_roofline_is_that_of_the_launch(
+        run: RunTask, capsys: pytest.CaptureFixture[str]) -> None:
+    """The launch reads two buffers of 48 x 8192 bf16 and writes two; every line crosses L2."""
+    result = run("task=profile")
+    (launch,) = _launches(result)
+    placed = launch["roofline"]
+    assert placed["bytes"]["l1"] >= 4 * 48 * 8192 * 2
+    assert placed["bytes"]["hbm"] == pytest.approx(2 * 48 * 8192 * 2, rel=0.5)
+    assert max(placed["utilisation"].values()) <= 1
+    assert placed["limit"] in ("latency", "bandwidth")
+    page = Path(launch["page"]).read_text()
+    assert placed["caption"].replace("&", "&amp;") in page
+    assert 'class="roofline"' in page
+    print_result(result)
+    assert "the limit is" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(("override", "sentence"), [
     ("task.shapes=M3", r"has no shape 'M3' \(M2, M16, M48, M6, M70\)"),
     ("task.shapes=[]", r"must be largest, all or a list of shapes"),
