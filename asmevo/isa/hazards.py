@@ -6,7 +6,8 @@ that VSKIP may skip counts for nothing, since skipped instructions issue several
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, machine_states
@@ -32,24 +33,45 @@ def hazards(program: Program) -> tuple[Violation, ...]:
     return distances.violations(range(len(program)))
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """Two instructions of a straight line that a rule keeps ``needed`` wait states apart.
+
+    ``found`` are the wait states between them now, as many as are needed unless the rule is broken.
+    """
+
+    kind: str
+    producer: int
+    consumer: int
+    registers: int
+    needed: int
+    found: int
+
+
+def requirements(program: Program, ranges: Iterable[tuple[int, int]]) -> tuple[Requirement, ...]:
+    """The pairs that rules apply to within each half-open range, broken or not.
+
+    A range must be straight-line code. Pairs farther apart than any rule reaches are left out.
+    Raises ControlFlowError and TargetError.
+    """
+    distances = _Distances(program)
+    return tuple(requirement for start, stop in ranges
+                 for requirement in distances.requirements(start, stop))
+
+
 def smallest_nop(program: Program, index: int) -> int | None:
     """The smallest operand of the ``s_nop`` at ``index`` that breaks no rule anew.
 
     ``None`` when the ``s_nop`` can go. Raises ValueError when ``index`` is not an ``s_nop``,
     ControlFlowError and TargetError.
     """
-    instruction = program.instructions[index]
-    if instruction.unit is not Unit.NOP:
-        raise ValueError(f"instruction {index} is not an s_nop")
+    return smallest_nops(program, (index,))[index]
+
+
+def smallest_nops(program: Program, indices: Iterable[int]) -> Mapping[int, int | None]:
+    """:func:`smallest_nop` for each of several ``s_nop``, the others as they stand."""
     distances = _Distances(program)
-    producers = distances.within_reach_before(index)
-    written = distances.states[index]
-    known = {_pair(v) for v in distances.violations(producers)}
-    for states in range(written):
-        distances.states[index] = states
-        if all(_pair(v) in known for v in distances.violations(producers)):
-            return states - 1 if states else None
-    return written - 1
+    return {index: distances.smallest_nop(index) for index in indices}
 
 
 def _pair(violation: Violation) -> tuple[str, int, int]:
@@ -73,6 +95,21 @@ class _Distances:
             unknown if index in self.cfg.unknown else hazard_facts(i.text, self.isa)
             for index, i in enumerate(program.instructions)]
 
+    def smallest_nop(self, index: int) -> int | None:
+        if self.program.instructions[index].unit is not Unit.NOP:
+            raise ValueError(f"instruction {index} is not an s_nop")
+        producers = self.within_reach_before(index)
+        written = self.states[index]
+        known = {_pair(v) for v in self.violations(producers)}
+        try:
+            for states in range(written):
+                self.states[index] = states
+                if all(_pair(v) in known for v in self.violations(producers)):
+                    return states - 1 if states else None
+        finally:
+            self.states[index] = written
+        return written - 1
+
     def within_reach_before(self, index: int) -> list[int]:
         """Instructions from which a rule can reach past ``index``."""
         reached: dict[int, int] = {}
@@ -93,6 +130,26 @@ class _Distances:
             if self.facts[producer].produced and self.cfg.block_of[producer] in reachable:
                 self._follow(producer, found)
         return tuple(sorted(found.values(), key=lambda v: (v.consumer, v.producer, v.kind)))
+
+    def requirements(self, start: int, stop: int) -> Iterator[Requirement]:
+        for producer in range(start, stop):
+            produced = self.facts[producer].produced
+            if not produced or producer in self.cfg.unknown:
+                continue
+            distance = 0
+            for consumer in range(producer + 1, stop):
+                if distance > _LONGEST:
+                    break
+                if consumer not in self.cfg.unknown:
+                    strictest: dict[str, Violation] = {}
+                    for pair in self._conflicts(producer, consumer, 0):
+                        known = strictest.get(pair.kind)
+                        if known is None or pair.needed > known.needed:
+                            strictest[pair.kind] = pair
+                    for pair in strictest.values():
+                        yield Requirement(pair.kind, producer, consumer, pair.registers,
+                                          pair.needed, distance)
+                distance += self.states[consumer]
 
     def _follow(self, producer: int, found: dict[tuple[str, int, int], Violation]) -> None:
         produced = self.facts[producer].produced

@@ -68,6 +68,19 @@ def matrix_class(op: str, isa: str) -> MatrixClass:
     return MatrixClass.F32 if source == "f32" and isa != GFX90A else MatrixClass.XDL
 
 
+def multiply_adds(op: str) -> tuple[str, int]:
+    """The source type of a matrix operation as its name has it, and its multiply-adds.
+
+    Those of all blocks and lanes; a sparse operation counts as the dense one that it stands for, as
+    AMD's peak figures with sparsity do. Raises ValueError for any other operation.
+    """
+    _, size, depth, source = _fields(op)
+    rows, columns = size.split("x")
+    steps, _, blocks = depth[1:].partition("_")
+    count = int(rows) * int(columns) * int(steps) * int(blocks.rstrip("b") or 1)
+    return source, count
+
+
 def _fields(op: str) -> tuple[str, str, str, str]:
     """(result type, rows x columns, depth and blocks, type of A) of an operation's name."""
     match = _NAME.fullmatch(op)

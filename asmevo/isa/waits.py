@@ -15,7 +15,7 @@ does not move older ones back, except those of the same VSKIP region, which are 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from asmevo.isa.cfg import Cfg
@@ -93,6 +93,15 @@ def loosest_wait(program: Program, index: int) -> WaitCount:
     analysis = _Analysis(program)
     return WaitCount(analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
                      analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+
+
+def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
+    """Per reachable ``s_waitcnt``, the memory operations that it may wait for, ascending.
+
+    Those are the ones that may be in flight in front of it and not behind it; an operation that
+    unknown code may have left there is not among them. Raises ControlFlowError.
+    """
+    return _Analysis(program).awaited()
 
 
 class _InFlight:
@@ -265,6 +274,30 @@ class _Analysis:
                     access = self.access_at.get(index)
                     pending = pending | access.registers if access else self._pending(state)
         return tuple(found[key] for key in sorted(found, key=lambda k: (k[2], k[1], k[0])))
+
+    def awaited(self) -> dict[int, tuple[int, ...]]:
+        found: dict[int, tuple[int, ...]] = {}
+        for number in sorted(self.entry):
+            state = self.entry[number].copy()
+            for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
+                if index not in self.events:
+                    continue
+                is_wait = self.program.instructions[index].wait is not None
+                before = self._outstanding(state) if is_wait else set()
+                self._step(index, state)
+                if is_wait:
+                    done = before - self._outstanding(state)
+                    found[index] = tuple(sorted(
+                        self.accesses[n].index for n in done
+                        if self.accesses[n].index not in self.cfg.unknown))
+        return found
+
+    @staticmethod
+    def _outstanding(state: _InFlight) -> set[int]:
+        accesses = 0
+        for _, _, slot in state.slots():
+            accesses |= slot
+        return set(members(accesses))
 
     def _pending(self, state: _InFlight) -> int:
         accesses = 0

@@ -18,6 +18,8 @@ class StallCause(StrEnum):
     NOP = "nop"
     # The wave existed but had no slot yet: registers, LDS or wave slots were taken.
     OCCUPANCY = "occupancy"
+    # A profiler saw the wave stand there and does not say why.
+    OTHER = "other"
 
 
 class MemoryLevel(StrEnum):

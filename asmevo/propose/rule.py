@@ -10,27 +10,16 @@ from functools import cached_property
 from typing import ClassVar
 
 from asmevo.codeobject.assembly import Edit
+from asmevo.isa import ordering
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.dataflow import liveness
+from asmevo.isa.dependence import Dependences
 from asmevo.isa.effects import Effects, State, effects, machine_states
-from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
-from asmevo.isa.registers import EXEC_MASK
 from asmevo.isa.violation import Violation
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal
 from asmevo.propose.rewrite import Rewrite
-
-# What follows executes in a mode that the operands do not show, or ends it; also everything whose
-# effect depends on its place in the instruction stream.
-_FENCES = (
-    "s_set_gpr_idx", "s_setreg", "s_setvskip", "s_setprio", "s_sethalt", "s_sleep", "s_sendmsg",
-    "s_trap", "s_getpc", "s_setpc", "s_swappc", "s_rfe", "s_call", "s_memtime", "s_memrealtime",
-    "s_getreg", "s_icache", "s_dcache", "s_incperflevel", "s_decperflevel", "s_ttracedata",
-    "buffer_wbl2", "buffer_inv", "v_movrel", "s_movrel", "s_wakeup",
-)
-
-_ORDERING = ("buffer_wbl2", "buffer_inv", "s_dcache", "s_sendmsg", "s_setpc", "s_swappc")
 
 
 class RuleContext:
@@ -44,10 +33,11 @@ class RuleContext:
         self.preview = Preview.of(evidence.kernel, evidence.program, evidence.lines)
 
     def after(self, edits: Sequence[Edit]) -> RuleContext:
-        """The context of the kernel that these edits make; it has windows but no profiles."""
+        """The context of the kernel that these edits make: windows keep their weight, no more."""
         preview = self.preview.apply(edits)
         windows = tuple(
-            replace(w, start=preview.positions[w.start], stop=preview.positions[w.stop])
+            replace(w, start=preview.positions[w.start], stop=preview.positions[w.stop],
+                    edges=(), waits=(), hazards=())
             for w in self.evidence.windows
             if 0 <= w.start <= w.stop <= len(self.lines)
         )
@@ -76,45 +66,27 @@ class RuleContext:
     @cached_property
     def labelled(self) -> frozenset[int]:
         """Instructions that control may reach other than from the one before."""
-        targets = {t for t in self.program.targets if t is not None}
-        return frozenset(targets | set(self.program.labels))
+        return ordering.labelled(self.program)
 
     @cached_property
     def indexed(self) -> frozenset[int]:
         """Instructions whose operands may not be the registers they name, or that may not run."""
-        special = State.INDEXING | State.VSKIP
-        return frozenset(
-            index for index, i in enumerate(self.program.instructions)
-            if self.states[index] & special or "movrel" in i.op
-        )
+        return ordering.indexed(self.program, self.states)
 
     @cached_property
     def fences(self) -> frozenset[int]:
         """Instructions that nothing may be moved across."""
-        return frozenset(
-            index for index, i in enumerate(self.program.instructions)
-            if i.is_branch or i.ends_program or i.unit is Unit.MESSAGE
-            or i.op.startswith(_FENCES) or i.writes & EXEC_MASK or index in self.indexed
-        )
+        return ordering.fences(self.program, self.states)
 
     @cached_property
     def guards(self) -> frozenset[int]:
-        """Waits in front of an atomic, a write-back or a message.
+        """Waits that may order memory between waves or workgroups: rules leave them alone."""
+        return ordering.guards(self.program)
 
-        They may order memory between waves or workgroups, which registers do not show, so rules
-        leave them alone. Barriers need no such care: the wait analysis knows them.
-        """
-        out: set[int] = set()
-        pending: list[int] = []
-        for index, i in enumerate(self.program.instructions):
-            if index in self.labelled or i.is_branch:
-                pending.clear()
-            if i.wait is not None:
-                pending.append(index)
-            elif i.is_atomic or i.op.startswith(_ORDERING):
-                out.update(pending)
-                pending.clear()
-        return frozenset(out)
+    def dependences(self, start: int, stop: int, *, assume_disjoint: bool) -> Dependences:
+        """What must keep its order among the instructions ``start`` to ``stop`` (exclusive)."""
+        return Dependences(self.program, start, stop, fences=self.fences, guards=self.guards,
+                           assume_disjoint=assume_disjoint)
 
     @cached_property
     def weights(self) -> tuple[float, ...]:

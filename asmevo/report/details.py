@@ -11,6 +11,7 @@ from rich.text import Text
 
 from asmevo.failure import printable
 from asmevo.report import timing
+from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
 
@@ -24,7 +25,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "compile": _compile,
-             "validate_timing": _validate_timing}[result.task]
+             "validate_timing": _validate_timing, "profile": _profile}[result.task]
     yield from parts(result, details)
 
 
@@ -225,6 +226,15 @@ def _validate_timing(result: Result, details: Mapping[str, Any]) -> Iterator[Ren
     yield _facts(
         ("status", result.status.value), ("device", result.device), ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"))
+
+
+def _profile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"))
+    yield from profile_shown(details)
+    yield _facts(
+        ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
 
 
 def _number(value: float | None) -> str:

@@ -23,14 +23,15 @@ VALU = "v_add_f32_e32 v0, v1, v2"
 
 
 def program_of(texts: Sequence[str], labels: Sequence[int] = ()) -> Program:
-    rows = [(4 * i, 4, text) for i, text in enumerate(texts)]
+    """The texts as four-byte instructions, and the end of the program behind them."""
+    rows = [(4 * i, 4, text) for i, text in enumerate([*texts, "s_endpgm"])]
     return Program.from_disassembly(rows, {4 * i: f"L{i}" for i in labels})
 
 
 def profile_of(*stalls: int | dict[StallCause, int]) -> Profile:
     return Profile("d", "modelled", "emulator", 0, tuple(
         InstructionProfile(1, s if isinstance(s, dict) else {StallCause.VMCNT: s})
-        for s in stalls))
+        for s in (*stalls, {})))
 
 
 def spans(windows: Sequence[HotWindow]) -> list[tuple[int, int]]:
@@ -39,7 +40,7 @@ def spans(windows: Sequence[HotWindow]) -> list[tuple[int, int]]:
 
 def test_blocks_end_at_branches_and_start_at_labels_and_targets() -> None:
     program = program_of(
-        [VALU, "s_cbranch_scc0 2", VALU, VALU, VALU, "s_branch -6", VALU, "s_endpgm"], labels=[6])
+        [VALU, "s_cbranch_scc0 2", VALU, VALU, VALU, "s_branch -6", VALU], labels=[6])
     assert basic_blocks(program) == ((0, 2), (2, 4), (4, 6), (6, 8))
     assert basic_blocks(Program((), (0,), (), {})) == ()
 
@@ -83,7 +84,7 @@ def test_a_program_without_stalls_has_no_windows() -> None:
 
 
 def test_a_profile_of_another_program_is_refused() -> None:
-    with pytest.raises(ProfileError, match="covers 3 instructions, the program has 2"):
+    with pytest.raises(ProfileError, match="covers 4 instructions, the program has 3"):
         hot_windows([profile_of(1, 1, 1)], program_of([VALU] * 2), count=1, max_length=4)
 
 

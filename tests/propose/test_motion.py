@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from asmevo.propose.dependence import Dependences
 from asmevo.propose.proposal import Evidence
 from asmevo.propose.rule import Rule, RuleContext
 from asmevo.propose.rules.hoist_loads import HoistLoads
@@ -99,6 +98,6 @@ def test_scheduling_fills_wait_states(kernels: Any) -> None:
 def test_every_order_respects_the_dependences(layer_norm_evidence: Evidence) -> None:
     context = RuleContext(layer_norm_evidence)
     for block in context.cfg.blocks:
-        graph = Dependences(context, block.start, block.end)
+        graph = context.dependences(block.start, block.end, assume_disjoint=False)
         for index in range(block.start, block.end):
             assert all(block.start <= p < index for p in graph.predecessors[index])

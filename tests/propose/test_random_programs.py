@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from asmevo.isa.hazards import hazards
@@ -60,6 +60,8 @@ INSTRUCTIONS = st.one_of(
 ], ids=lambda rule: rule.name)
 @settings(max_examples=30, deadline=None)
 @given(texts=st.lists(INSTRUCTIONS, min_size=3, max_size=24))
+@example(texts=["buffer_load_dword v0, v0, s[4:7], 0 offen", "s_waitcnt vmcnt(0)",
+                "s_waitcnt vmcnt(0)", "v_add_u32_e32 v0, v0, v0"])
 def test_proposals_keep_stores_and_waits(kernels: Any, rule: Rule, texts: list[str]) -> None:
     context: RuleContext = kernels.context("\n".join((*texts, "s_endpgm")))
     expected = _effects(context.preview)

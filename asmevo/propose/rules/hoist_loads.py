@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Iterator, Sequence
 
 from asmevo.isa.cfg import Block
+from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Unit
-from asmevo.propose.dependence import Dependences
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
@@ -62,7 +62,7 @@ class HoistLoads(Rule):
         wishes["first"] = {i: i - _FRONT for i in users}
         graphs = {
             assume: [
-                Dependences(context, b.start, b.end, assume_disjoint=assume) for b in blocks]
+                context.dependences(b.start, b.end, assume_disjoint=assume) for b in blocks]
             for assume in (False, True)
         }
         for description, wish in wishes.items():
@@ -74,7 +74,7 @@ class HoistLoads(Rule):
         block = context.cfg.blocks[context.cfg.block_of[load]]
         tried: set[tuple[int, ...]] = set()
         for assume in (False, True):
-            graph = Dependences(context, block.start, block.end, assume_disjoint=assume)
+            graph = context.dependences(block.start, block.end, assume_disjoint=assume)
             for distance in (*self._distances, _FRONT):
                 order = _order(graph, {load: load - distance})
                 if tuple(order) not in tried:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from asmevo.isa.waits import loosest_wait
+from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, separate
 from asmevo.propose.rule import Rule, RuleContext
@@ -38,10 +39,12 @@ class RelaxWaits(Rule):
             for span in self._spans:
                 yield from self._moved(context, tuple(waits), span)
         loosened = [(w, text) for w in waits if (text := _loosened(context, w)) is not None]
-        if loosened:
-            yield self._in_place(context, loosened)
+        # Of two waits for the same operation each can go, but not both.
+        if loosened and is_clean(context, (together := self._loosen(context, loosened))):
+            yield self._in_place(context, loosened, together)
         candidates = [
-            ((wait,), self._in_place(context, [(wait, text)])) for wait, text in loosened]
+            (change[:1], self._in_place(context, [change], self._loosen(context, [change])))
+            for change in loosened]
         if movable:
             for wait in waits:
                 for proposal in self._moved(context, (wait,), 0):
@@ -63,16 +66,18 @@ class RelaxWaits(Rule):
             f"{what} can wait until just before the first use of each result{merged}"
             f" ({before} waits become {after})")
 
-    def _in_place(self, context: RuleContext, loosened: list[tuple[int, str]]) -> Proposal:
+    def _loosen(self, context: RuleContext, loosened: list[tuple[int, str]]) -> Preview:
         rewrite = context.rewrite()
-        parts = []
         for index, text in loosened:
             if text:
                 rewrite.replace(index, text)
             else:
                 rewrite.delete((index,))
-            parts.append(f"'{context.lines[index]}' -> {text or 'nothing'}")
-        preview = separate(context, context.preview.apply(rewrite.edits(self.name)))
+        return separate(context, context.preview.apply(rewrite.edits(self.name)))
+
+    def _in_place(self, context: RuleContext, loosened: list[tuple[int, str]],
+                  preview: Preview) -> Proposal:
+        parts = [f"'{context.lines[index]}' -> {text or 'nothing'}" for index, text in loosened]
         return self.proposal(
             preview, "dataflow needs less than these waits ask for: " + "; ".join(parts))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.registers import SGPR_LIMIT, VCC_MASK
-from asmevo.propose.dependence import Dependences
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
@@ -60,7 +60,7 @@ class ScheduleBlocks(Rule):
     ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
         for start, end in blocks:
-            graph = Dependences(context, start, end, assume_disjoint=assume)
+            graph = context.dependences(start, end, assume_disjoint=assume)
             order = _order(context, graph, interval)
             if order != sorted(order):
                 rewrite.delete(set(range(start, end)) - set(order))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from dataclasses import dataclass
+from enum import StrEnum
+
 from asmevo.isa.instruction import Instruction, OperandKind, Unit
+from asmevo.isa.program import Program
 from asmevo.isa.registers import mask, members
-from asmevo.propose.rule import RuleContext
 
 _LDS_WIDTHS = {"b8": 1, "u8": 1, "i8": 1, "b16": 2, "u16": 2, "i16": 2, "b32": 4, "b64": 8,
                "b96": 12, "b128": 16}
@@ -12,23 +16,51 @@ _MEMORY_WIDTHS = {"byte": 1, "ubyte": 1, "sbyte": 1, "short": 2, "ushort": 2, "s
                   "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 
 
+class EdgeKind(StrEnum):
+    """Why one instruction must stay behind another."""
+
+    RAW = "raw"
+    WAR = "war"
+    WAW = "waw"
+    # Memory accesses that may overlap, or that a barrier keeps apart.
+    MEMORY = "memory"
+    # A fence: nothing moves across it.
+    FENCE = "fence"
+    # A memory operation and the wait that holds until it is done.
+    WAIT = "wait"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """``consumer`` must stay behind ``producer``; ``registers`` is the mask in question, if any."""
+
+    producer: int
+    consumer: int
+    kind: EdgeKind
+    registers: int = 0
+
+
 class Dependences:
     """Predecessors of each instruction of ``start`` to ``stop`` (exclusive) within that range.
 
     Order is kept for registers (true, anti and output dependences, implicit registers included),
-    for memory accesses that may overlap, around barriers for memory accesses, and around fences for
-    everything. Nothing is provable about addresses in general, since a store by one lane may hit
-    what another lane loads; with ``assume_disjoint``, accesses through different buffer resources,
-    and through the same address registers at disjoint offsets, are taken not to overlap.
+    for memory accesses that may overlap, around barriers (and waits in ``guards``) for memory
+    accesses, and around ``fences`` (see :mod:`asmevo.isa.ordering`) for everything. Nothing is
+    provable about addresses in general, since a store by one lane may hit what another lane loads;
+    with ``assume_disjoint``, accesses through different buffer resources, and through the same
+    address registers at disjoint offsets, are taken not to overlap. Waits are no part of it:
+    whoever moves instructions has to place them anew.
     """
 
     def __init__(
-        self, context: RuleContext, start: int, stop: int, *, assume_disjoint: bool = False,
+        self, program: Program, start: int, stop: int, *, fences: Set[int], guards: Set[int],
+        assume_disjoint: bool = False,
     ) -> None:
         self.start, self.stop = start, stop
         self._assume_disjoint = assume_disjoint
         self.predecessors: dict[int, set[int]] = {}
-        instructions = context.program.instructions
+        self._registers: dict[tuple[int, int, EdgeKind], int] = {}
+        instructions = program.instructions
         writer: dict[int, int] = {}
         readers: dict[int, list[int]] = {}
         accesses: list[int] = []
@@ -39,25 +71,28 @@ class Dependences:
             for register in members(i.reads):
                 if register in writer:
                     before.add(writer[register])
+                    self._note(writer[register], index, EdgeKind.RAW, register)
             for register in members(i.writes):
                 if register in writer:
                     before.add(writer[register])
-                before.update(readers.get(register, ()))
-            is_barrier = i.unit is Unit.BARRIER or index in context.guards
+                    self._note(writer[register], index, EdgeKind.WAW, register)
+                for reader in readers.get(register, ()):
+                    before.add(reader)
+                    self._note(reader, index, EdgeKind.WAR, register)
+            is_barrier = i.unit is Unit.BARRIER or index in guards
             if i.accesses_memory or is_barrier:
+                ordered = {a for a in accesses
+                           if is_barrier or self._ordered(instructions, a, index)}
                 if barrier >= 0:
-                    before.add(barrier)
-                before.update(
-                    a for a in accesses
-                    if is_barrier or self._ordered(instructions, a, index)
-                )
+                    ordered.add(barrier)
+                self._order(ordered, index, EdgeKind.MEMORY, before)
                 accesses.append(index)
             if is_barrier:
                 barrier = index
             if fence >= 0:
-                before.add(fence)
-            if index in context.fences:
-                before.update(range(max(fence, start), index))
+                self._order({fence}, index, EdgeKind.FENCE, before)
+            if index in fences:
+                self._order(set(range(max(fence, start), index)), index, EdgeKind.FENCE, before)
                 fence = index
             before.discard(index)
             self.predecessors[index] = before
@@ -66,6 +101,22 @@ class Dependences:
             for register in members(i.writes):
                 writer[register] = index
                 readers[register] = [index] if i.reads >> register & 1 else []
+
+    def edges(self) -> tuple[Edge, ...]:
+        """The dependences with their kinds, by consumer and producer."""
+        ordered = sorted(self._registers, key=lambda key: (key[1], key[0], key[2]))
+        return tuple(Edge(*key, self._registers[key]) for key in ordered)
+
+    def _note(self, producer: int, consumer: int, kind: EdgeKind, register: int) -> None:
+        if producer != consumer:
+            key = (producer, consumer, kind)
+            self._registers[key] = self._registers.get(key, 0) | 1 << register
+
+    def _order(self, producers: set[int], consumer: int, kind: EdgeKind,
+               before: set[int]) -> None:
+        before |= producers
+        for producer in producers - {consumer}:
+            self._registers.setdefault((producer, consumer, kind), 0)
 
     def _ordered(self, instructions: tuple[Instruction, ...], a: int, b: int) -> bool:
         first, second = instructions[a], instructions[b]
