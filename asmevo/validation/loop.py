@@ -13,6 +13,7 @@ from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.kernel import Kernel
 from asmevo.errors import AsmEvoError
 from asmevo.isa.instruction import Unit
+from asmevo.profile.profile import Profile
 from asmevo.validation.row import Basis, Confidence, ValidationRow
 
 GROUP = "loop"
@@ -28,7 +29,8 @@ class Loop:
     """A published figure of a kernel's main loop, and how to launch the kernel to see it.
 
     ``kernel`` has two shapes, a short one and one with more rounds of the loop and all else the
-    same, so that what is outside of the loop drops out of the difference.
+    same, so that what is outside of the loop drops out of the difference. They give every compute
+    unit that they give work the same amount.
     """
 
     name: str
@@ -52,11 +54,12 @@ class Loop:
 
     def _measure(self, emulator: Emulator, oracle: DeclaredOracle) -> float:
         loaded, (short, long) = self.launches(emulator, oracle)
-        (few, start), (many, end) = (_matrix_operations(loaded, d) for d in (short, long))
-        if many <= few:
+        first, second = (loaded.profile(d, LaunchState()) for d in (short, long))
+        more = _matrix_operations(loaded, second) - _matrix_operations(loaded, first)
+        if more <= 0:
             raise LoopError(f"the second shape of the loop '{self.name}' has no more matrix "
                             "operations than the first")
-        return (end - start) / (many - few) * _SIMDS
+        return (second.cycles - first.cycles) / more
 
     def launches(self, emulator: Emulator, oracle: DeclaredOracle
                  ) -> tuple[EmulatedKernel, tuple[Dispatch, Dispatch]]:
@@ -74,10 +77,9 @@ class Loop:
         return emulator.load(code_object, found.symbol), (dispatches[0], dispatches[1])
 
 
-def _matrix_operations(loaded: EmulatedKernel, dispatch: Dispatch) -> tuple[int, int]:
-    """How many issued, and in how many clk, on the slowest compute unit."""
-    profile = loaded.profile(dispatch, LaunchState())
+def _matrix_operations(loaded: EmulatedKernel, profile: Profile) -> float:
+    """How many issued on each SIMD of the simulated compute units."""
     issued = sum(row.issued for row, instruction in zip(
         profile.instructions, loaded.program.instructions, strict=False)
         if instruction.unit is Unit.MFMA)
-    return issued, profile.cycles
+    return issued / (_SIMDS * len({wave.unit for wave in profile.waves}))
