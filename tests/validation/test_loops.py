@@ -71,7 +71,7 @@ def test_a_kernel_that_is_not_there_is_a_row_that_says_so(loop: Loop) -> None:
 
 
 def test_a_loop_against_another(loop: Loop) -> None:
-    """Half as many clk as the other, of which half as many were published: no error."""
+    """The model gives both the same, for they are the same kernel."""
     device = emulator(device="emulator_mi308x")
     equipment = Equipment(device, ZigToolchain())
     other = replace(loop, name="other", expected=60.0, against="fmha", ratio_goal=0.1)
