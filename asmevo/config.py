@@ -106,10 +106,29 @@ class RunConfig(TaskConfig):
 
 
 @dataclass
+class ProfileConfig(TaskConfig):
+    _convert_: str = "all"
+    shapes: Any = MISSING
+    family: str = MISSING
+    static: bool = MISSING
+    events: int = MISSING
+    trace: str | None = MISSING
+    shown: int = MISSING
+
+
+@dataclass
 class RebuildConfig(TaskConfig):
     allow_lower: bool = MISSING
     method: str = MISSING
     container: str | None = None
+
+
+@dataclass
+class ValidateTimingConfig(TaskConfig):
+    _convert_: str = "all"
+    sections: list[str] = MISSING
+    targets: dict[str, float] = MISSING
+    parts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -147,5 +166,7 @@ def register() -> None:
         ("task", TaskConfig),
     ):
         store.store(group=group, name="schema", node=schema)
+    store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
+    store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.errors import AsmEvoError
+from asmevo.profile.machine import Machine
 from asmevo.profile.profile import Profile
 
 
@@ -139,6 +140,14 @@ class Findings(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Every finding, JSON-compatible."""
         ...
+
+
+@runtime_checkable
+class DescribedDevice(Protocol):
+    """A device whose rates and latencies are known."""
+
+    @property
+    def machine(self) -> Machine: ...
 
 
 @runtime_checkable

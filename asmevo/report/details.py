@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from asmevo.failure import printable
+from asmevo.report import timing
+from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
 
@@ -22,7 +24,8 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     """The parts to print, from top to bottom."""
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
-             "inspect": _inspect, "run": _run, "compile": _compile}[result.task]
+             "inspect": _inspect, "run": _run, "compile": _compile,
+             "validate_timing": _validate_timing, "profile": _profile}[result.task]
     yield from parts(result, details)
 
 
@@ -212,6 +215,24 @@ def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
         ("launch", f"workgroups of {details['launch']['workgroup']} work-items with "
                    f"{details['launch']['dynamic_lds']} bytes of LDS added"),
         ("resources", ", ".join(f"{key} {value}" for key, value in details["resources"].items())),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )
+
+
+def _validate_timing(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for heading, headings, rows in timing.tables(details, brief=True):
+        yield Text(heading, "bold")
+        yield _columns(headings, list(rows))
+    yield _facts(
+        ("status", result.status.value), ("device", result.device), ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s"))
+
+
+def _profile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"))
+    yield from profile_shown(details)
+    yield _facts(
+        ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
 

@@ -110,6 +110,17 @@ class Bar:
         self._display.update(self._row, advance=1, exceptions=self._exceptions)
 
 
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """Says on a terminal what takes so long; nothing at all on a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(Text(title)):
+        yield
+
+
 def print_result(result: Result) -> None:
     """The table at the end of a run."""
     console = Console(highlight=False)

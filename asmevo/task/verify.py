@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
 
-from asmevo.codeobject.container import CodeObject
 from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.registry.errors import RegistryError
 from asmevo.report.result import Result, Status
+from asmevo.task.candidate import stored_replacement
 from asmevo.task.session import ConfigError, Session
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -21,27 +17,10 @@ class Verify:
 
     def run(self, session: Session) -> Result:
         started = time.monotonic()
-        sha256 = session.config.candidate
-        if sha256 is None:
+        if session.config.candidate is None:
             raise ConfigError("task=verify needs candidate=<sha256 of a stored replacement>")
-        sha256 = str(sha256).lower()
-        if not _SHA256.fullmatch(sha256):
-            raise ConfigError(
-                f"candidate={session.config.candidate} is not a SHA-256 (64 hexadecimal digits)"
-            )
         original = session.code_object
-        known = session.registry.replacements(object_sha256=sha256)
-        if not known:
-            raise RegistryError(
-                f"the registry at {session.registry.path} has no replacement {sha256}"
-            )
-        if original.sha256 not in {record.original_sha256 for record in known}:
-            raise ConfigError(
-                f"{sha256} replaces {known[0].original_sha256}, not kernel "
-                f"'{session.kernel.name}' ({original.sha256})"
-            )
-        # load_object checks the bytes against the hash.
-        candidate = CodeObject.parse(session.registry.load_object(sha256))
+        candidate = stored_replacement(session)
         baseline = session.baseline
         baseline.self_check(session.gates.tolerance)
         trial, verdicts = session.gates.judge(
@@ -56,7 +35,7 @@ class Verify:
             kernel=session.kernel.name,
             symbol=session.symbol,
             original_sha256=original.sha256,
-            replacement_sha256=sha256,
+            replacement_sha256=candidate.sha256,
             speedup=trial.speedup,
             timing_source=session.device.source.value,
             device=session.device.name,

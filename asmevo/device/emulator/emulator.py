@@ -29,6 +29,7 @@ from asmevo.device.emulator import checked, launch, lower, settings
 from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
+from asmevo.device.emulator.machine import machine as machine_of
 from asmevo.device.emulator.residency import ResidencyError, residency
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import TimingModel
@@ -38,6 +39,7 @@ from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
+from asmevo.profile.machine import Machine
 from asmevo.profile.profile import Profile
 
 _TARGET = "gfx942"
@@ -138,6 +140,11 @@ class Emulator:
     @property
     def source(self) -> TimingSource:
         return TimingSource.MODELLED
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What rooflines and static estimates need of the cycle model."""
+        return machine_of(self.timing.parameters, self.name)
 
     @property
     def deterministic(self) -> bool:
@@ -353,7 +360,9 @@ class EmulatedKernel:
                 self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
                 lds_bytes=launch.lds_bytes(descriptor, dispatch),
-                workgroup_waves=-(-x * y * z // 64), timeline_limit=timeline_limit)
+                workgroup_waves=-(-x * y * z // 64),
+                buffers=[(region.address, len(region.data)) for region in dispatch.regions],
+                timeline_limit=timeline_limit)
                 for sample in chosen), key=lambda result: result.cycles)
             for model, chosen in zip(models, samples, strict=True)
         ]

@@ -1,0 +1,290 @@
+"""A profile as one HTML file: listing, hot windows, memory and a wave timeline.
+
+The file needs nothing beside it and no network. Everything in it that comes from a code object or
+a profiler's output is escaped, and its Content-Security-Policy lets only the style and the script
+run that are in the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from asmevo.failure import printable
+from asmevo.isa.program import Program
+from asmevo.profile.hotwindow import HotWindow
+from asmevo.profile.profile import MemoryLevel, Profile, StallCause
+from asmevo.profile.roofline import Roofline
+from asmevo.report import window_facts
+from asmevo.report.annotated import (
+    Line,
+    Listing,
+    annotated,
+    by_cause,
+    microseconds,
+    register_list,
+    total_stalls,
+)
+from asmevo.report.causes import CAUSES, ISSUE, LEVELS
+from asmevo.report.dependence_graph import dependence_graph, kinds
+from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
+from asmevo.report.timeline import Timeline, packed
+
+_FOLDER = Path(__file__).parent / "page"
+_CHUNK = 300        # lines of a table: the browser lays out only those near the window
+_MOST_SOURCES = 8   # branches named at a target
+_MOST_WAVES = 1000  # rows of the table of waves
+_BAR = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was profiled, in words; ``version`` tells replacements from originals."""
+
+    kernel: str
+    version: str = ""
+
+
+def profile_page(subject: Subject, program: Program, profile: Profile,
+                 windows: Sequence[HotWindow], timeline: Timeline,
+                 roofline: Roofline | None = None) -> str:
+    """The page; ``timeline`` is as much of the profile's as it shall show. Raises
+    `ProfileError` when the profile is of another program."""
+    listing = annotated(program, profile, windows)
+    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True,
+                              undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    style = environment.get_template("profile.css").render(variables=_variables, fills=_fills)
+    script = (_FOLDER / "profile.js").read_text(encoding="utf-8")
+    stalls = list(_stalls(profile))
+    return environment.get_template("profile.html.j2").render(
+        kernel=printable(subject.kernel), version=printable(subject.version),
+        profile=_Printable(printable(profile.dispatch), printable(profile.device),
+                           printable(profile.scope)),
+        source=printable(profile.source),
+        not_measured="" if profile.source == "measured" else
+        "No GPU measured this: take it as a reason to measure.",
+        policy=_policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
+        offset=lambda index: _offset(program.offsets[index]),
+        facts=list(_facts(profile)), roofline=None if roofline is None else _roofline(roofline),
+        stalls=stalls,
+        stalls_spoken=", ".join(f"{part['cause']} {part['share']}" for part in stalls),
+        causes_shown=[cause.value for cause in CAUSES if total_stalls(profile)[cause]],
+        lanes=len({(w.unit, w.simd, w.slot) for w in timeline.waves}),
+        truncation=timeline.truncation,
+        wave_rows=list(_waves(profile)), wave_count=len(profile.waves),
+        timeline_json=_json({**packed(timeline), "clock": profile.clock_mhz}),
+        windows=[_window(window, listing) for window in windows],
+        windows_sentence=f"{window_facts.sentence(windows)}.",
+        memory=list(_memory(listing)), levels=list(LEVELS.values()),
+        loops_unknown=listing.loops_unknown, chunks=list(_chunks(listing)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Printable:
+    """The parts of a profile that are text out of files."""
+
+    dispatch: str
+    device: str
+    scope: str
+
+
+def _variables(theme: str) -> Markup:
+    return Markup(" ".join(  # noqa: S704 - from the tables of this package
+        f"--{name}: {look.light if theme == 'light' else look.dark};"
+        for name, look in (*((c.value, a) for c, a in CAUSES.items()), ("issue", ISSUE))))
+
+
+def _fills() -> Markup:
+    names = [*(cause.value for cause in CAUSES), "issue"]
+    return Markup("\n".join(  # noqa: S704
+        f"svg .{name} {{ fill: var(--{name}); }}" for name in names))
+
+
+def _policy(style: str, script: str) -> str:
+    return (f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+            "base-uri 'none'; form-action 'none'")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _json(value: Mapping[str, Any]) -> Markup:
+    """JSON inside a script element, where only ``</`` and ``<!--`` would end or change it."""
+    text = json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    return Markup(text)  # noqa: S704
+
+
+def _offset(offset: int) -> str:
+    return f"{offset:#06x}"
+
+
+def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
+    micro = microseconds(profile.cycles, profile)
+    if profile.cycles:
+        yield "time", f"{profile.cycles:,} clk" + (
+            f", {micro:,.2f} µs at {profile.clock_mhz} MHz" if micro is not None else "")
+    issued = sum(counts.issued for counts in profile.instructions)
+    stalled = total_stalls(profile).total()
+    yield "instructions issued", f"{issued:,}"
+    yield "clk stalled", f"{stalled:,}" + (
+        f", {stalled / issued:.1f} for each instruction issued" if issued else "")
+    if profile.waves:
+        units = len({wave.unit for wave in profile.waves})
+        yield "waves", f"{len(profile.waves):,} on {units} simulated compute unit" + (
+            "s" if units > 1 else "")
+    yield "lines of code", f"{len(profile.instructions):,}"
+
+
+def _roofline(roofline: Roofline) -> dict[str, Any]:
+    return {
+        "caption": caption(roofline), "svg": roofline_plot(roofline) or "",
+        "ceilings": [{
+            "name": ceiling_name(ceiling), "width": round(_BAR * min(ceiling.utilisation, 1.0)),
+            "share": window_facts.percent(ceiling.utilisation),
+        } for ceiling in roofline.ceilings],
+        "evidence": "; ".join(roofline.evidence[:1]),
+    }
+
+
+def _stalls(profile: Profile) -> Iterator[dict[str, Any]]:
+    stalls = total_stalls(profile)
+    total, x = stalls.total(), 0.0
+    for cause, clk in sorted(stalls.items(), key=lambda item: -item[1]):
+        if clk:
+            width = 10000 * clk / total
+            yield {"cause": cause.value, "clk": f"{clk:,}",
+                   "share": window_facts.percent(clk / total),
+                   "meaning": CAUSES[cause].meaning, "x": f"{x:.1f}", "width": f"{width:.1f}"}
+            x += width
+
+
+def _waves(profile: Profile) -> Iterator[dict[str, Any]]:
+    for wave in profile.waves[:_MOST_WAVES]:
+        mostly = max(wave.stalls, key=lambda c: wave.stalls[c]) if wave.stalled else None
+        yield {
+            "workgroup": wave.workgroup, "wave": wave.wave, "unit": wave.unit, "simd": wave.simd,
+            "slot": wave.slot, "start": f"{wave.start:,}", "end": f"{wave.end:,}",
+            "issued": f"{wave.issued:,}", "stalled": f"{wave.stalled:,}",
+            "mostly": "" if mostly is None else mostly.value,
+        }
+
+
+def _window(window: HotWindow, listing: Listing) -> dict[str, Any]:
+    return {
+        "start": window.start, "last": window.stop - 1, "cause": window.cause.value,
+        "headline": window_facts.headline(window),
+        "facts": [
+            ("size", f"{window.stop - window.start} instructions, {window_facts.place(window)}"),
+            ("stalled", ", ".join(f"{c} {n:,}" for c, n in by_cause(window.causes).items())),
+            ("live in", register_list(window.live_in)),
+            ("live out", register_list(window.live_out)),
+            ("live through", register_list(window.live_through)),
+            ("pressure", f"at most {window.pressure} VGPRs and AGPRs live at once"),
+        ],
+        "lists": [
+            ("Waits", [_references(w.index, " waits for ", *_joined(w.operations))
+                       for w in window.waits]),
+            ("Hazards", [_references(h.producer, " to ", h.consumer,
+                                     f": {h.kind}, needs {h.needed} wait states, has {h.found}")
+                         for h in window.hazards]),
+        ],
+        "edges": len(window.edges), "graph": dependence_graph(window, listing),
+        "kinds": kinds(window),
+    }
+
+
+def _references(*parts: int | str) -> list[dict[str, Any]]:
+    """Indices of instructions become links."""
+    return [{"index": part} if isinstance(part, int) else {"text": part} for part in parts]
+
+
+def _joined(indices: Sequence[int]) -> Iterator[int | str]:
+    for number, index in enumerate(indices):
+        yield from (", ", index) if number else (index,)
+    if not indices:
+        yield "nothing"
+
+
+def _memory(listing: Listing) -> Iterator[dict[str, Any]]:
+    for line in sorted(listing.lines, key=lambda line: (-line.counts.stalled, line.index)):
+        memory = line.counts.memory
+        if memory is not None:
+            yield {
+                "index": line.index, "text": line.text, "issued": f"{line.counts.issued:,}",
+                "bytes": f"{memory.bytes:,}", "conflicts": f"{memory.conflicts:,}",
+                "lines": [f"{memory.lines[level]:,}" if level in memory.lines else ""
+                          for level in LEVELS],
+                "stalled": f"{line.counts.stalled:,}",
+            }
+
+
+def _chunks(listing: Listing) -> Iterator[list[dict[str, Any]]]:
+    most = max((line.counts.stalled for line in listing.lines), default=0)
+    for first in range(0, len(listing.lines), _CHUNK):
+        yield [_line(line, most) for line in listing.lines[first:first + _CHUNK]]
+
+
+def _line(line: Line, most: int) -> dict[str, Any]:
+    counts = line.counts
+    kinds = [kind for kind, holds in (
+        ("w", line.window is not None), ("y", counts.memory is not None),
+        ("z", not counts.issued)) if holds]
+    named = line.label is not None or line.sources
+    return {
+        "index": line.index, "offset": _offset(line.offset), "text": line.text,
+        "issued": f"{counts.issued:,}" if counts.issued else "",
+        "stalled": f"{counts.stalled:,}" if counts.stalled else "",
+        "bar": _bar(counts.stalls, most), "kind": " ".join(kinds),
+        "causes": " ".join(by_cause(counts.stalls)),
+        "flow": flow(line), "window": line.window if line.first else None, "notes": notes(line),
+        "target": line.target,
+        "heading": (line.label or "target") if named else None,
+        "sources": line.sources[:_MOST_SOURCES],
+        "more_sources": max(len(line.sources) - _MOST_SOURCES, 0),
+    }
+
+
+def _bar(stalls: Mapping[StallCause, int], most: int) -> Markup:
+    parts = [(cause, clk) for cause, clk in stalls.items() if clk]
+    if not parts:
+        return Markup("")
+    parts.sort(key=lambda part: -part[1])
+    spoken = ", ".join(f"{cause.value} {clk}" for cause, clk in parts)
+    x, drawn = 0.0, ""
+    for cause, clk in parts:
+        width = max(_BAR * clk / most, 4)
+        drawn += f'<rect class="{cause.value}" x="{x:.0f}" width="{width:.0f}" height="10"/>'
+        x += width
+    return Markup(  # noqa: S704 - numbers and names of causes
+        f'<svg class="bar" viewBox="0 0 {_BAR} 10" preserveAspectRatio="none" role="img" '
+        f'aria-label="{spoken}"><title>{spoken}</title>{drawn}</svg>')
+
+
+def flow(line: Line) -> str:
+    """A line's place in loops and blocks, in a few characters."""
+    depth = line.depth
+    if line.header:
+        return "│" * (depth - 1) + "┌"
+    return "│" * depth + ("·" if line.block and line.index else "")
+
+
+def notes(line: Line) -> str:
+    """Where a memory instruction found its lines, and its bank conflicts."""
+    memory = line.counts.memory
+    if memory is None:
+        return ""
+    parts = [f"{LEVELS[level]} {memory.lines[level]:,}" for level in MemoryLevel
+             if memory.lines.get(level)]
+    if memory.conflicts:
+        parts.append(f"conflicts {memory.conflicts:,} clk")
+    return " ".join(parts)

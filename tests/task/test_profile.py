@@ -1,0 +1,159 @@
+"""``task=profile``: from a kernel's YAML to listing, page and trace."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asmevo.dispatch.generator import GeneratorError
+from asmevo.report.result import Result, Status
+from asmevo.report.terminal import print_result
+from asmevo.task.session import ConfigError
+
+RunTask = Callable[..., Result]
+
+
+def _launches(result: Result) -> list[dict[str, Any]]:
+    assert result.details is not None
+    launches: list[dict[str, Any]] = result.details["launches"]
+    return launches
+
+
+def test_a_kernel_s_largest_shape_is_profiled(
+        run: RunTask, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run("task=profile")
+    assert (result.status, result.exit_status) == (Status.PROFILED, 0)
+    (launch,) = _launches(result)
+    assert (launch["dispatch"], launch["version"]) == ("M48-normal", "original")
+    assert launch["source"] == result.timing_source == "modelled"
+    assert launch["device"].startswith("emulator:gfx942:mi300x")
+    assert launch["cycles"] > 0
+    assert launch["microseconds"] == pytest.approx(launch["cycles"] / launch["clock_mhz"])
+    windows = launch["windows"]
+    assert len(windows) == 8
+    gains = [w["recoverable"] for w in windows]
+    assert gains == sorted(gains, reverse=True)
+    assert 0 < sum(gains) < sum(launch["stalls"].values())
+    stalled = sum(launch["stalls"].values())
+    for window in windows:
+        own = sum(sum(line["stalls"].values()) for line in window["lines"])
+        assert own == pytest.approx(window["share"] * stalled, rel=1e-9)
+    page = Path(launch["page"]).read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert f"{launch['cycles']:,} clk" in page
+    capsys.readouterr()
+    print_result(result)
+    shown = capsys.readouterr().out
+    assert "M48-normal" in shown
+    assert "modelled" in shown
+    assert "window 3 of 8" in shown
+    assert "window 4 of 8" not in shown
+    assert "5 more on the page" in shown
+
+
+def test_the_trace_of_a_launch(run: RunTask) -> None:
+    result = run("task=profile", "kernel=aiter_topksoftmax", "task.shown=0")
+    (launch,) = _launches(result)
+    trace = json.loads(gzip.decompress(Path(launch["trace"]).read_bytes()))
+    assert trace["otherData"]["dispatch"] == launch["dispatch"]
+    stalls: dict[str, int] = {}
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "stall":
+            cause = event["name"].removeprefix("stall: ")
+            stalls[cause] = stalls.get(cause, 0) + event["args"]["clk"]
+    # No event shows what waves waited for before they had a slot.
+    assert stalls == {c: n for c, n in launch["stalls"].items() if c != "occupancy"}
+
+
+@pytest.mark.parametrize(("shapes", "dispatches"), [
+    ("all", ["M2-normal", "M16-normal", "M48-normal"]),
+    ("M2", ["M2-normal"]),
+    ("[M70,{M:4}]", ["M70-normal", "M4-normal"]),
+])
+def test_shapes_are_chosen(run: RunTask, shapes: str, dispatches: list[str]) -> None:
+    result = run("task=profile", f"task.shapes={shapes}", "task.trace=null", "task.events=0")
+    launches = _launches(result)
+    assert [launch["dispatch"] for launch in launches] == dispatches
+    assert len({launch["page"] for launch in launches}) == len(launches)
+    assert {launch["trace"] for launch in launches} == {None}
+    assert "<canvas" not in Path(launches[0]["page"]).read_text()
+
+
+def test_without_a_launch_the_code_is_estimated(
+        run: RunTask, tmp_path: Path, layer_norm_bytes: bytes,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.co").write_bytes(layer_norm_bytes)
+    result = run("task=profile", "kernel=file", f"kernel.source.path={tmp_path}/my.co")
+    (launch,) = _launches(result)
+    assert launch["source"] == "static"
+    assert result.timing_source is None
+    assert (launch["waves"], launch["trace"], launch["roofline"]) == (0, None, None)
+    assert launch["windows"]
+    page = Path(launch["page"]).read_text()
+    assert 'class="badge static"' in page
+    assert "<canvas" not in page
+    print_result(result)
+    assert "static" in capsys.readouterr().out
+    assert _launches(run("task=profile", "task.static=true"))[0]["stalls"] == launch["stalls"]
+
+
+def test_the_roofline_is_that_of_the_launch(
+        run: RunTask, capsys: pytest.CaptureFixture[str]) -> None:
+    """The launch reads two buffers of 48 x 8192 bf16 and writes two; every line crosses L2."""
+    result = run("task=profile")
+    (launch,) = _launches(result)
+    placed = launch["roofline"]
+    assert placed["bytes"]["l1"] >= 4 * 48 * 8192 * 2
+    assert placed["bytes"]["hbm"] == pytest.approx(2 * 48 * 8192 * 2, rel=0.5)
+    assert max(placed["utilisation"].values()) <= 1
+    assert placed["limit"] in ("latency", "bandwidth")
+    page = Path(launch["page"]).read_text()
+    assert placed["caption"].replace("&", "&amp;") in page
+    assert 'class="roofline"' in page
+    print_result(result)
+    assert "the limit is" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("override", "sentence"), [
+    ("task.shapes=M3", r"has no shape 'M3' \(M2, M16, M48, M6, M70\)"),
+    ("task.shapes=[]", r"must be largest, all or a list of shapes"),
+    ("task.shapes=7", r"must be largest, all or a list of shapes"),
+    ("task.shapes=[{K:3}]", r"a shape of kernel 'aiter_layer_norm' gives M, not K"),
+    ("task.shapes=[{M:big}]", r"neither a shape's name nor a shape"),
+    ("task.trace=xml", r"task.trace must be gz, json or null, not 'xml'"),
+    ("task.shown=-1", r"task.shown must not be negative"),
+    ("task.events=-1", r"task.events must not be negative"),
+    ("candidate=12", r"candidate=12 is not a SHA-256"),
+])
+def test_bad_settings_are_one_sentence(run: RunTask, override: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        run("task=profile", override)
+
+
+def test_an_unknown_input_family(run: RunTask) -> None:
+    with pytest.raises(GeneratorError, match="unknown input family 'odd'"):
+        run("task=profile", "task.family=odd")
+
+
+def test_a_launch_that_faults(run: RunTask) -> None:
+    result = run("task=profile", "kernel.launch.grid=[M, 1, 1]", "kernel.shapes=[{M:2}]")
+    assert (result.status, result.exit_status) == (Status.FAULTED, 1)
+    assert result.error
+    assert _launches(result) == []
+    print_result(result)
+
+
+def test_the_command_line(command_line: Callable[..., Any],
+                          read_result: Callable[[], dict[str, Any]]) -> None:
+    done = command_line("task=profile", "task.shapes=M2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "window 1 of" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 200
+    details = read_result()["details"]
+    assert [launch["dispatch"] for launch in details["launches"]] == ["M2-normal"]
