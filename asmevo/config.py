@@ -124,6 +124,14 @@ class RebuildConfig(TaskConfig):
 
 
 @dataclass
+class ValidateTimingConfig(TaskConfig):
+    _convert_: str = "all"
+    sections: list[str] = MISSING
+    targets: dict[str, float] = MISSING
+    parts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -161,3 +169,4 @@ def register() -> None:
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
+    store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

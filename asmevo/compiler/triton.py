@@ -70,7 +70,8 @@ class TritonKernel:
     ``{constexpr: value}``, or ``{dtype: name}`` for a constexpr that is a Triton type.
     ``divisible_by_16`` names the arguments that a launcher would find to be multiples of 16, which
     lets the compiler widen accesses: every dispatch must keep that promise. ``options`` are
-    Triton's (``num_warps``, ``num_stages`` ...).
+    Triton's (``num_warps``, ``num_stages`` ...). ``imports`` names the files of the wheel that
+    define functions which the module imports, by function.
     """
 
     distribution: str
@@ -81,6 +82,7 @@ class TritonKernel:
     options: Mapping[str, Any] = field(default_factory=dict)
     target: str = "gfx942"
     triton: str = "3.9.0"
+    imports: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, kind in self.arguments.items():
@@ -115,7 +117,8 @@ class TritonKernel:
     def path(self) -> Path:
         """Where the HSACO is kept: named after everything that decides its bytes."""
         wheel = pinned(self.distribution)
-        key = json.dumps([wheel.sha256, self.module, self.triton, self._request("")])
+        key = json.dumps([wheel.sha256, self.module, self.triton, self._request(""),
+                          *([dict(self.imports)] if self.imports else [])])
         digest = hashlib.sha256(key.encode()).hexdigest()
         return cache_folder() / "triton" / f"{self.function}-{digest[:16]}.hsaco"
 
@@ -147,8 +150,10 @@ class TritonKernel:
         if version != self.triton:
             raise CompileError(f"'{self.function}' is compiled by triton {self.triton}, and "
                                f"{version} is installed")
-        text = read_member(fetch(pinned(self.distribution)), self.module)
-        hsaco, launch = self._run(self._request(standalone(text, self.function)))
+        wheel = fetch(pinned(self.distribution))
+        imported = {name: read_member(wheel, module) for name, module in self.imports.items()}
+        text = standalone(read_member(wheel, self.module), self.function, imported)
+        hsaco, launch = self._run(self._request(text))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         record = {**asdict(launch), "sha256": hashlib.sha256(hsaco).hexdigest()}
         write_atomically(_record(self.path), json.dumps(record).encode())

@@ -35,9 +35,12 @@ class Wheel:
     platform: str
 
 
-# The last release that holds all four of the kernels in conf/kernel/triton_*.yaml: later ones lack
-# awq_gemm_kernel.
+# Of sglang the last release that holds all four of its kernels in conf/kernel/triton_*.yaml: later
+# ones lack awq_gemm_kernel.
 PINNED = {
+    "amd-aiter": Wheel(
+        "amd-aiter", "0.1.7.post2.dev18",
+        "fe139d74438217c35e87e3b961166bac8db2d381eadccb371da2e63615f05a31", "3.11", "any"),
     "sglang": Wheel(
         "sglang", "0.5.12.post1",
         "94b3f3cc6b97f1364f247b8d9c1d106ec63cf22c55d6b65bc40ff29b0206ef5f",

@@ -198,6 +198,8 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
             if argument.offset < stop and start < argument.offset + size:
                 raise KernelError(f"{where} overlaps argument '{other}'")
         taken.append((argument.offset, argument.offset + size, argument.name))
+        if isinstance(argument, Buffer) and argument.misdescribed:
+            continue
         described = declared.get(argument.offset)
         if declared and described is None:
             raise KernelError(f"{where} is at offset {argument.offset}, where metadata has none")

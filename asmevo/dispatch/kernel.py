@@ -62,7 +62,8 @@ class Buffer:
     ``family`` replaces the oracle's input family for this buffer. ``addresses`` makes it a table of
     pointers to the buffers named; those may leave out their own ``offset`` in the kernarg.
     ``order_dependent``: workgroups add to it with floating-point atomics, so its last bits depend
-    on who comes first.
+    on who comes first. ``misdescribed``: the object's metadata has something else than a pointer at
+    ``offset``, wrongly.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Buffer:
     family: str | None = None
     addresses: Sequence[str] = ()
     order_dependent: bool = False
+    misdescribed: bool = False
 
     def __post_init__(self) -> None:
         _require(isinstance(self.name, str), "the name of a buffer", "text", self.name)
@@ -87,6 +89,8 @@ class Buffer:
                  f"addresses {where}", "a list of buffers' names", self.addresses)
         _require(isinstance(self.order_dependent, bool), f"order_dependent {where}",
                  "true or false", self.order_dependent)
+        _require(isinstance(self.misdescribed, bool), f"misdescribed {where}", "true or false",
+                 self.misdescribed)
         if self.family is not None and self.family not in FAMILIES:
             raise KernelError(f"buffer '{self.name}' has the family '{self.family}' "
                               f"(known: {', '.join(FAMILIES)})")

@@ -117,6 +117,24 @@ class AttentionForward(Operation):
 
 
 @dataclass(frozen=True)
+class AttentionForwardDense(AttentionForward):
+    """The same of dense tensors with ``D`` columns, for kernels that do not take strides in bytes:
+    ``q`` and ``o`` are [batch, row, head, column], ``lse`` is [batch, head, row].
+    """
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        columns, heads_of_keys = int(names["D"]), int(names["H"]) // int(names["R"])
+        made: dict[str, int | float] = {
+            **names, "qk_dim": columns, "v_dim": columns, "lse_head": 4 * int(names["S"])}
+        for name, rows, count in (("q", "S", int(names["H"])), ("o", "S", int(names["H"])),
+                                  ("k", "T", heads_of_keys), ("v", "T", heads_of_keys)):
+            head = columns * arrays[name].itemsize
+            made |= {f"{name}_head": head, f"{name}_row": count * head,
+                     f"{name}_batch": int(names[rows]) * count * head}
+        return super().reference(arrays, made)
+
+
+@dataclass(frozen=True)
 class AttentionForwardFp8(AttentionForward):
     """The same of FP8 queries, keys and values, each with one scale for every sequence and head
     of keys in ``q_scale``, ``k_scale`` and ``v_scale``. The weights, at most 1, are rounded to FP8.

@@ -27,11 +27,13 @@ class AttentionBackward(Operation):
     ``o * do`` along each row; `prepare` makes both, and clears ``dq``, to which the workgroups add.
     ``mask``: ``full``, or ``top_left`` or ``bottom_right``, where the causal mask's diagonal starts
     or ends. ``rounding`` is that of the weights and of their gradients to bf16; ``dk`` and ``dv``
-    are rounded to nearest even. A query that sees no key has no gradient.
+    are rounded to nearest even. A query that sees no key has no gradient. ``dq_by_row``: ``dq`` is
+    [batch, row, head, column] as ``q`` is.
     """
 
     mask: str
     rounding: str
+    dq_by_row: bool = False
 
     def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
         made = {**pack(arrays, names, rng),
@@ -62,7 +64,9 @@ class AttentionBackward(Operation):
             own = replace(key_rows, head=rows.head)
             found.by_row("dv", own)[:] = to_bf16(to_bf16(weights, self.rounding).T @ do, "rtne")
             found.by_row("dk", own)[:] = to_bf16(gradients.T @ q * scale, "rtne")
-            found.by_head("dq", rows)[:] = dense.by_head("dq", rows) + gradients @ k * scale
+            before, dq = (part.by_row("dq", rows) if self.dq_by_row else part.by_head("dq", rows)
+                          for part in (dense, found))
+            dq[:] = before + gradients @ k * scale
         return result
 
     def _inputs(self, dense: _Dense, names: Names, rows: Rows, key_rows: Rows) -> tuple[

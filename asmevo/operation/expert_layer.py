@@ -57,10 +57,10 @@ class ExpertLayer(Operation):
                   if name.endswith("_scale")}
         return {**scales, **sorted_tables(chosen, weights, arrays, self.rows)}
 
-    def hidden(self, arrays: Arrays, names: Names, group: Group) -> Array:
-        """The hidden rows of a group, ``inter_dim`` wide."""
+    def hidden(self, arrays: Arrays, names: Names, group: Group, weights: Array) -> Array:
+        """The hidden rows of a group, ``inter_dim`` wide, of ``x`` times one of ``weights``."""
         dim, inter = int(names["dim"]), int(names["inter_dim"])
-        x = self.token_rows(arrays, dim)[group.tokens]
+        x = self.token_rows(arrays, dim)[group.tokens] * weights[:, None]
         both = x @ self.matrix(arrays, "w1", group.expert, inter * (1 + self.gated), dim).T
         hidden = ACTIVATIONS[self.activation](both[:, :inter])
         return hidden * both[:, inter:] if self.gated else hidden
@@ -87,19 +87,28 @@ class ExpertLayer(Operation):
 
 
 def requantised(values: Array, dtype: np.dtype[np.generic], block: int) -> Array:
-    """Rows as a kernel holds them in ``dtype``, ``block`` columns sharing a scale, and scaled back.
+    """Rows as a kernel holds them in ``dtype`` (`quantised`), and scaled back.
 
-    The largest element of a block, but at least 1e-6, becomes 240 (e4m3fnuz) or 127 (int8, rounded
-    towards zero). bf16 and f16 need no scale.
+    bf16 and f16 need no scale.
     """
     if dtype.itemsize > 1:
         return np.asarray(values.astype(np.float32).astype(dtype), np.float64)
+    held, scale = quantised(values, dtype, block)
+    return np.asarray(held.reshape(*scale.shape[:2], block) / scale).reshape(values.shape)
+
+
+def quantised(values: Array, dtype: np.dtype[np.generic], block: int) -> tuple[Array, Array]:
+    """Rows in ``dtype``, ``block`` columns sharing a scale, and what they were multiplied with.
+
+    The largest element of a block, but at least 1e-6, becomes 240 (e4m3fnuz) or 127 (int8, rounded
+    towards zero).
+    """
     blocks = values.reshape(len(values), -1, block)
     largest = 240.0 if dtype == _FP8 else 127.0
     scale = largest / np.maximum(np.abs(blocks).max(axis=2, keepdims=True), _LEAST_AMAX)
     scaled = (blocks * scale).astype(np.float32)
     held = scaled.astype(dtype) if dtype == _FP8 else np.trunc(scaled)
-    return np.asarray(held.astype(np.float64) / scale).reshape(values.shape)
+    return held.astype(np.float64).reshape(values.shape), scale
 
 
 def _as_scales(values: Array) -> Array:

@@ -29,8 +29,8 @@ class FusedMoe(ExpertLayer):
         dim, inter, tokens = (int(names[name]) for name in ("dim", "inter_dim", "token_cnt"))
         out = arrays["out"].astype(np.float64).reshape(tokens, dim)
         for group in groups(arrays, tokens, self.rows):
-            hidden = requantised(
-                self.hidden(arrays, names, group), arrays["w2"].dtype, self.hidden_block)
+            hidden = self.hidden(arrays, names, group, np.ones(len(group.tokens)))
+            hidden = requantised(hidden, arrays["w2"].dtype, self.hidden_block)
             down = self.matrix(arrays, "w2", group.expert, dim, inter)
             # A token is at most once among an expert's rows, so this adds every row.
             out[group.tokens] += group.weights[:, None] * (hidden @ down.T)

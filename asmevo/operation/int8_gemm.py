@@ -17,7 +17,7 @@ _BLOCK = 128  # of the depth
 class ScaledInt8Product(Operation):
     """``out = (a b^T) * row_scale * column_scale + bias``, the product in exact integers.
 
-        ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, the latter in tiles of ``tile`` rows
+    ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, the latter in tiles of ``tile`` rows
     (`in_rows`); ``row_scale`` has ``M`` elements, ``column_scale`` and ``bias`` ``N``. ``S``
     workgroups share the depth in parts of whole blocks of 128, the last one takes the rest; with
     more than one, the sum is over parts that are rounded to bf16, the first of which contains the

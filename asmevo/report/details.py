@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asmevo.failure import printable
+from asmevo.report import timing
 from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
@@ -24,7 +25,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "compile": _compile,
-             "profile": _profile}[result.task]
+             "validate_timing": _validate_timing, "profile": _profile}[result.task]
     yield from parts(result, details)
 
 
@@ -216,6 +217,15 @@ def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
         ("resources", ", ".join(f"{key} {value}" for key, value in details["resources"].items())),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
+
+
+def _validate_timing(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    for heading, headings, rows in timing.tables(details, brief=True):
+        yield Text(heading, "bold")
+        yield _columns(headings, list(rows))
+    yield _facts(
+        ("status", result.status.value), ("device", result.device), ("files", result.folder),
+        ("time", f"{result.wall_seconds:.1f} s"))
 
 
 def _profile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -35,6 +35,8 @@ class Status(StrEnum):
     COMPILED = "compiled"        # compile: the object is in the cache
     PROFILED = "profiled"        # profile: the reports are in the run folder
     RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
+    MET = "met"                  # validate_timing: nothing that is demanded of the model is missed
+    MISSED = "missed"            # validate_timing: something is
     INTERRUPTED = "interrupted"  # Ctrl-C
     ERROR = "error"              # bad input or configuration
 
@@ -42,9 +44,9 @@ class Status(StrEnum):
 EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
-    Status.COMPILED: 0, Status.PROFILED: 0,
+    Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
-    Status.FAULTED: 1,
+    Status.FAULTED: 1, Status.MISSED: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,
 }
 

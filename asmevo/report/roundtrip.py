@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from asmevo.durable import write_atomically
-from asmevo.errors import AsmEvoError
 from asmevo.failure import printable
+from asmevo.report.marked import markdown_line
 
-BEGIN = "<!-- roundtrip:begin -->"
-END = "<!-- roundtrip:end -->"
+MARKER = "roundtrip"
 
 _HEADINGS = ("corpus", "architecture", "folder", "objects", "identical", "exceptions")
 _FIRST_NUMBER = 3
@@ -22,10 +19,6 @@ _FIRST_NUMBER = 3
 _MANY = 4
 
 Folder = Mapping[str, object]
-
-
-class MarkerError(AsmEvoError):
-    """A document has no place for the table."""
 
 
 def folder_table(folders: Sequence[Folder]) -> Table:
@@ -46,13 +39,13 @@ def markdown(folders: Sequence[Folder], exceptions: Sequence[Mapping[str, object
              versions: Mapping[str, str]) -> str:
     """The table, every reason for an exception with its count, and the tools, as Markdown."""
     rule = ["---" if n < _FIRST_NUMBER else "---:" for n in range(len(_HEADINGS))]
-    lines = [_line(row) for row in (_HEADINGS, rule, *_rows(folders))]
+    lines = [markdown_line(row) for row in (_HEADINGS, rule, *_rows(folders))]
     lines.append("")
     if exceptions:
         lines += ["What does not round-trip:", ""]
-        lines += [_line(row) for row in (("reason", "architecture", "objects", "for example"),
-                                         ("---", "---", "---:", "---"))]
-        lines += [_line((*row, f"`{name}`")) for *row, name in reasons(exceptions)]
+        lines += [markdown_line(row) for row in (
+            ("reason", "architecture", "objects", "for example"), ("---", "---", "---:", "---"))]
+        lines += [markdown_line((*row, f"`{name}`")) for *row, name in reasons(exceptions)]
     else:
         lines.append("Every object comes back byte for byte.")
     lines += ["", "Made with " + "; ".join(f"{k} {v}" for k, v in sorted(versions.items())) + "."]
@@ -68,24 +61,6 @@ def reasons(exceptions: Sequence[Mapping[str, object]]) -> list[tuple[str, str, 
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return [(reason, architecture, f"{len(names):,}", names[0])
             for (reason, architecture), names in ordered]
-
-
-def checked_document(path: Path) -> str:
-    """The text of a document that has the markers once each and in order, else `MarkerError`."""
-    document = path.read_bytes().decode("utf-8", "surrogateescape")
-    if document.count(BEGIN) != 1 or document.count(END) != 1 or (
-            document.index(BEGIN) > document.index(END)):
-        raise MarkerError(f"'{path}' does not have '{BEGIN}' and '{END}' once each, in this order")
-    return document
-
-
-def write_between_markers(path: Path, text: str) -> None:
-    """Replace what stands between ``BEGIN`` and ``END`` in a document, and nothing else."""
-    document = checked_document(path)
-    head, _, rest = document.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    written = f"{head}{BEGIN}\n{text}{END}{tail}"
-    write_atomically(path, written.encode("utf-8", "surrogateescape"))
 
 
 def _rows(folders: Sequence[Folder]) -> list[tuple[str, ...]]:
@@ -124,12 +99,6 @@ def _siblings(folder: Folder) -> tuple[object, object, str]:
 
 def _counts(total: int, identical: int) -> tuple[str, str, str]:
     return f"{total:,}", f"{identical:,}", f"{total - identical:,}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    # Names and reasons may come from hostile files.
-    safe = (printable(c).replace("|", "\\|").replace("<", "&lt;") for c in cells)
-    return "| " + " | ".join(safe) + " |"
 
 
 def _number(value: object) -> int:

@@ -19,8 +19,9 @@ from asmevo.codeobject.disassemble import disassembler_version
 from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.durable import write_atomically
+from asmevo.report.marked import checked_document, write_between_markers
 from asmevo.report.result import Result, Status
-from asmevo.report.roundtrip import checked_document, markdown, write_between_markers
+from asmevo.report.roundtrip import MARKER, markdown
 from asmevo.report.terminal import Bar
 from asmevo.task.corpus import Entry, Outcome, check_all
 from asmevo.task.session import ConfigError, Session
@@ -41,7 +42,7 @@ class RoundTrip:
         jobs = _jobs(session.config.jobs)
         readme = None if session.config.readme is None else Path(session.config.readme)
         if readme is not None:
-            checked_document(readme)
+            checked_document(readme, MARKER)
         found = [(corpus_name(place), each) for place in places for each in everything(place)]
         if not found:
             raise SourceError(f"there are no AMDGPU code objects in '{', '.join(places)}'")
@@ -66,7 +67,7 @@ class RoundTrip:
         table = markdown(folders, exceptions, versions)
         write_atomically(session.folder / "table.md", table.encode())
         if readme is not None:
-            write_between_markers(readme, table)
+            write_between_markers(readme, MARKER, table)
         return Result(
             task="roundtrip",
             status=Status.DIFFERENT if exceptions else Status.IDENTICAL,

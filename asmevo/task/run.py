@@ -23,7 +23,7 @@ def run_task(config: DictConfig, folder: Path) -> Result:
     An error that the user can mend still leaves a ``result.json`` that says so, and is raised.
     """
     started = time.monotonic()
-    name = str(config.task.get("_target_", "")).rpartition(".")[2].lower()
+    name = _task_name(str(config.task.get("_target_", "")))
     try:
         resolve(config)
         task = cast(Task, make(config, "task", Task))
@@ -43,3 +43,10 @@ def run_task(config: DictConfig, folder: Path) -> Result:
     result.write(folder)
     log.info("result: %s", result)
     return result
+
+
+def _task_name(target: str) -> str:
+    """The name of a task's class, in words where its module has them."""
+    module, _, name = target.rpartition(".")
+    words = module.rpartition(".")[2]
+    return words if words.replace("_", "") == name.lower() else name.lower()

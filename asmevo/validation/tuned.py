@@ -6,13 +6,16 @@ import functools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from asmevo.codeobject.errors import SourceError
+from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device, DeviceFault, LoadedKernel, UnsupportedError
 from asmevo.task.session import make
+from asmevo.validation.clearing import Clearing
 from asmevo.validation.row import Confidence, ValidationRow
 from asmevo.validation.tuned_dispatch import Launch, composed, launch_of
-from asmevo.validation.tuned_kernels import UnknownKernelError
+from asmevo.validation.tuned_kernels import UnknownKernelError, declarations
 from asmevo.validation.tuned_rows import TunedRow, at_most, tuned_rows
 
 # By compute units (AMD's product pages).
@@ -36,7 +39,7 @@ class TunedTimes:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._device = functools.cache(self._made_device)
-        self._loaded: tuple[tuple[str, str, int], LoadedKernel] | None = None
+        self._loaded: dict[tuple[str, str, int], LoadedKernel] = {}
 
     def row(self, row: TunedRow) -> ValidationRow:
         """The row beside its model; without an answer, the note says why."""
@@ -54,17 +57,28 @@ class TunedTimes:
     def timed(self, row: TunedRow) -> Timed:
         """Raises what keeps the row from an answer."""
         started = time.perf_counter()
-        launch = launch_of(row)
-        loaded = self._load(row, launch)
-        timing = loaded.time(launch.dispatch, samples=1, warmup=0)
-        return Timed(timing.median_us, time.perf_counter() - started)
+        microseconds = 0.0
+        for launch in self._launches(row):
+            timing = self._load(row, launch).time(launch.dispatch, samples=1, warmup=0)
+            microseconds += timing.median_us
+        return Timed(microseconds, time.perf_counter() - started)
+
+    def _launches(self, row: TunedRow) -> Iterator[Launch]:
+        for declared in declarations(row):
+            if declared.cleared:
+                yield self._clearing.launch(declared.cleared)
+            yield launch_of(declared)
+
+    @cached_property
+    def _clearing(self) -> Clearing:
+        return Clearing(make(composed([]), "toolchain", Toolchain))
 
     def _load(self, row: TunedRow, launch: Launch) -> LoadedKernel:
         key = (launch.code_object.sha256, launch.symbol, row.compute_units)
-        if self._loaded is None or self._loaded[0] != key:
+        if key not in self._loaded:
             device = self._device(row.compute_units)
-            self._loaded = key, device.load(launch.code_object, launch.symbol)
-        return self._loaded[1]
+            self._loaded[key] = device.load(launch.code_object, launch.symbol)
+        return self._loaded[key]
 
     def _made_device(self, compute_units: int) -> Device:
         if compute_units not in _MACHINES:

@@ -1,4 +1,4 @@
-"""The launch that a tuner's row is a measurement of."""
+"""The launches that a row of the table is a measurement of."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.kernel import Kernel
 from asmevo.operation.expert_layer import ExpertLayer
 from asmevo.task.session import make
-from asmevo.validation.tuned_kernels import declaration
-from asmevo.validation.tuned_rows import TunedRow
+from asmevo.validation.tuned_kernels import Declaration
 
 # Contents of no buffer but tables decide what these kernels do when, and gigabytes of zeros cost
 # neither time nor memory.
@@ -44,13 +43,11 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         return compose("config", overrides=list(overrides))
 
 
-def launch_of(row: TunedRow) -> Launch:
-    """The launch of a row, with tables of experts that are routed at random and otherwise zeros.
+def launch_of(declared: Declaration) -> Launch:
+    """The launch of a kernel, with tables of experts routed at random and otherwise zeros.
 
-    Raises `UnknownKernelError` when no YAML declares the kernel, `SourceError` when its code object
-    is not at hand.
+    Raises `SourceError` when the code object is not at hand.
     """
-    declared = declaration(row)
     config = composed([f"kernel={declared.name}", *declared.overrides])
     kernel = cast(Kernel, make(config, "kernel", Kernel))
     code_object = CodeObject.parse(kernel.source.read())

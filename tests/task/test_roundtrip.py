@@ -21,12 +21,14 @@ from asmevo.bundle.offload_bundle import build
 from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.target import Target
 from asmevo.codeobject.toolchain import Toolchain, ZigToolchain
+from asmevo.report.marked import MarkerError, markers
 from asmevo.report.result import Result, Status
-from asmevo.report.roundtrip import BEGIN, END, MarkerError, markdown
+from asmevo.report.roundtrip import MARKER, markdown
 from asmevo.task.corpus import Entry, Outcome, check_all
 from asmevo.task.session import ConfigError
 from asmevo.task.source import everything
 
+BEGIN, END = markers(MARKER)
 FOLDER = "aiter_meta/hsa/gfx942/"
 
 

@@ -360,7 +360,9 @@ class EmulatedKernel:
                 self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
                 lds_bytes=launch.lds_bytes(descriptor, dispatch),
-                workgroup_waves=-(-x * y * z // 64), timeline_limit=timeline_limit)
+                workgroup_waves=-(-x * y * z // 64),
+                buffers=[(region.address, len(region.data)) for region in dispatch.regions],
+                timeline_limit=timeline_limit)
                 for sample in chosen), key=lambda result: result.cycles)
             for model, chosen in zip(models, samples, strict=True)
         ]

@@ -14,19 +14,33 @@ number is `modelled`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import asmevo_core
+import numpy as np
+import numpy.typing as npt
 
 from asmevo.device.emulator.residency import residency
 from asmevo.device.emulator.sampling import Sample, Sampling
 from asmevo.device.emulator.timing_parameters import LINE_BYTES, TimingParameters
 from asmevo.device.emulator.timing_result import TimingResult
-from asmevo.device.emulator.timing_table import timing_table
+from asmevo.device.emulator.timing_table import is_byte_matrix, matrix_clk, timing_table
 from asmevo.isa.program import Program
 
 _SIMDS = 4
 _MAX_COST_Q8 = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowered:
+    """A program as the core takes it, and the clk of each instruction in the matrix pipe."""
+
+    program: Program
+    table: list[Any]
+    matrix: npt.NDArray[np.uint64]
+    byte_matrix: npt.NDArray[np.uint64]
 
 
 class TimingModel:
@@ -35,11 +49,11 @@ class TimingModel:
     def __init__(self, parameters: TimingParameters, sampling: Sampling | None = None) -> None:
         self.parameters = parameters
         self.sampling = sampling or Sampling()
-        self._last: tuple[Program, list[Any]] | None = None
+        self._last: _Lowered | None = None
 
     def check(self, program: Program) -> None:
         """Raise UnsupportedError naming the first instruction that has no timing."""
-        self._table(program)
+        self._lowered(program)
 
     def samples(self, grid: tuple[int, int, int], *, seed: int) -> list[Sample]:
         """What to simulate of a launch of ``grid`` workgroups."""
@@ -47,31 +61,35 @@ class TimingModel:
 
     def run(self, program: Program, trace: Any, sample: Sample, *, vgprs: int, agprs: int,
             sgprs: int, lds_bytes: int, workgroup_waves: int,
-            timeline_limit: int = 0) -> TimingResult:
+            buffers: Sequence[tuple[int, int]] = (), timeline_limit: int = 0) -> TimingResult:
         """Time the ``sample`` of a launch, whose workgroups are in ``trace``.
 
         The trace may hold others as well: one execution can be timed under several models, each
         with samples of its own. Registers are per work-item (``sgprs`` per wave, VCC and friends
-        included), ``lds_bytes`` static plus dynamic. At most ``timeline_limit`` events are
-        recorded. Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not
+        included), ``lds_bytes`` static plus dynamic. ``buffers`` of the launch, (address, bytes),
+        bound how much its compute units can touch. At most ``timeline_limit`` events are recorded. Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not
         belong to ``program`` and ``sample``.
         """
         machine = self.parameters.machine
         room = residency(machine, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds_bytes,
                          workgroup_waves=workgroup_waves)
+        lowered = self._lowered(program)
         result = asmevo_core.simulate_timing(
-            self._table(program), trace, self.core_parameters(),
+            lowered.table, trace, self.core_parameters(),
             slots=room.slots, resident=room.workgroups, units=sample.units,
             busy_units_of_xcd=sample.busy_units_of_xcd, busy_units=sample.busy_units,
-            workgroups=list(sample.workgroups), timeline_limit=timeline_limit)
+            workgroups=list(sample.workgroups),
+            buffers=[(address // LINE_BYTES, -(-size // LINE_BYTES)) for address, size in buffers],
+            timeline_limit=timeline_limit)
+        available = max(1, result.cycles * _SIMDS * sample.units)
+        matrix, byte_matrix = (float(result.issued @ clk) / available
+                               for clk in (lowered.matrix, lowered.byte_matrix))
+        clock = machine.clock(matrix, byte_matrix)
         return TimingResult(
             cycles=int(result.cycles),
-            microseconds=(result.cycles / machine.clock_mhz
-                          + self.parameters.launch.overhead_ns / 1000),
-            clock_mhz=machine.clock_mhz,
-            matrix_utilisation=result.matrix_busy / max(
-                1, result.cycles * _SIMDS * sample.units),
-            scope=str(sample), core=result)
+            microseconds=result.cycles / clock + self.parameters.launch.overhead_ns / 1000,
+            clock_mhz=round(clock), matrix_utilisation=matrix + byte_matrix, scope=str(sample),
+            core=result)
 
     def core_parameters(self) -> Any:
         """`asmevo_core.TimingParameters` of the machine."""
@@ -106,7 +124,8 @@ class TimingModel:
         core.mall_lines = p.memory.mall_bytes // LINE_BYTES
         core.mall_q8 = _per_line(self._per_clk(p.memory.mall_gigabytes_per_second))
         core.hbm_latency = p.memory.hbm_latency
-        core.hbm_q8 = _per_line(self._per_clk(p.memory.hbm_gigabytes_per_second))
+        core.hbm_read_q8 = _per_line(self._per_clk(p.memory.hbm_read_gigabytes_per_second))
+        core.hbm_write_q8 = _per_line(self._per_clk(p.memory.hbm_write_gigabytes_per_second))
         core.store_latency = p.memory.store_latency
         core.atomic_latency = p.memory.atomic_latency
         core.lds_latency = p.lds.latency
@@ -115,11 +134,17 @@ class TimingModel:
         core.lds_store_overhead = p.lds.store_overhead
         return core
 
-    def _table(self, program: Program) -> list[Any]:
+    def _lowered(self, program: Program) -> _Lowered:
         # Several samples and dispatches of one program are timed in a row.
-        if self._last is None or self._last[0] is not program:
-            self._last = (program, timing_table(program, self.parameters.issue))
-        return self._last[1]
+        if self._last is None or self._last.program is not program:
+            issue = self.parameters.issue
+            clks = [matrix_clk(instruction, issue) for instruction in program.instructions]
+            byte = [is_byte_matrix(instruction) for instruction in program.instructions]
+            self._last = _Lowered(
+                program, timing_table(program, issue),
+                np.array([0 if b else clk for clk, b in zip(clks, byte, strict=True)], np.uint64),
+                np.array([clk if b else 0 for clk, b in zip(clks, byte, strict=True)], np.uint64))
+        return self._last
 
     def _per_clk(self, gigabytes_per_second: int) -> float:
         return gigabytes_per_second * 1000 / self.parameters.machine.clock_mhz

@@ -15,11 +15,18 @@ class TimingParameterError(AsmEvoError):
 
 @dataclass(frozen=True, slots=True)
 class MachineParameters:
-    """What the GPU has: counts, capacities in bytes, allocation granules, core clock in MHz."""
+    """What the GPU has: counts, capacities in bytes, allocation granules, core clock in MHz.
+
+    ``clock_mhz`` is the clock of a kernel without matrix operations; ``matrix_clock_mhz`` what the
+    GPU would sustain were the matrix pipes always busy, and ``byte_matrix_clock_mhz`` the same for
+    operations on 8-bit elements. Power and firmware limit it (see `clock`).
+    """
 
     xcds: int
     compute_units_per_xcd: int
     clock_mhz: int
+    matrix_clock_mhz: int
+    byte_matrix_clock_mhz: int
     waves_per_simd: int
     workgroups_per_compute_unit: int
     vgprs_per_simd: int
@@ -32,6 +39,17 @@ class MachineParameters:
     @property
     def compute_units(self) -> int:
         return self.xcds * self.compute_units_per_xcd
+
+    def clock(self, matrix: float, byte_matrix: float) -> float:
+        """Clock in MHz that a kernel sustains, of the shares of time that its matrix pipes work.
+
+        The time of a clk is taken to grow linearly with them. The figures come from dense GEMM (AMD,
+        "Measuring max-achievable FLOPs") and from AITER's timings; see docs/timing.md.
+        """
+        period = (1 / self.clock_mhz
+                  + matrix * (1 / self.matrix_clock_mhz - 1 / self.clock_mhz)
+                  + byte_matrix * (1 / self.byte_matrix_clock_mhz - 1 / self.clock_mhz))
+        return 1 / period
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +107,8 @@ class MemoryParameters:
     mall_bytes: int
     mall_gigabytes_per_second: int
     hbm_latency: int
-    hbm_gigabytes_per_second: int
+    hbm_read_gigabytes_per_second: int
+    hbm_write_gigabytes_per_second: int
     store_latency: int
     atomic_latency: int
 

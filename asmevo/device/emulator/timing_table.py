@@ -102,13 +102,25 @@ def _instruction(instruction: Instruction, offset: int, end: int,
     )
 
 
+def matrix_clk(instruction: Instruction, issue: IssueParameters) -> int:
+    """clk that an instruction takes the matrix pipe; 0 for all but matrix operations."""
+    if instruction.unit is not Unit.MFMA:
+        return 0
+    return issue.matrix_pass * passes(instruction, GFX942)
+
+
+def is_byte_matrix(instruction: Instruction) -> bool:
+    """Whether it is a matrix operation on 8-bit elements."""
+    return instruction.unit is Unit.MFMA and instruction.op.endswith(("_i8", "8_fp8", "8_bf8"))
+
+
 def _matrix(instruction: Instruction, issue: IssueParameters) -> tuple[int, int]:
     """clk that a matrix operation takes the ALU and the matrix pipe.
 
     The ALU is free again while an XDL operation goes on, not during one of f32 or f64. Results
     need no modelling: software waits for them with wait states, which are issued and timed.
     """
-    clk = issue.matrix_pass * passes(instruction, GFX942)
+    clk = matrix_clk(instruction, issue)
     xdl = matrix_class(instruction.op, GFX942) is MatrixClass.XDL
     return (min(issue.matrix_start, clk) if xdl else clk), clk
 

@@ -205,7 +205,8 @@ class TimingParameters:
     l2_read_q8: int
     l2_write_q8: int
     mall_q8: int
-    hbm_q8: int
+    hbm_read_q8: int
+    hbm_write_q8: int
     lds_latency: int
     lds_pair_bytes_per_clk: int
     lds_bytes_per_clk: int
@@ -235,5 +236,9 @@ class TimingResult:
 def simulate_timing(program: Sequence[Any], trace: Any, parameters: TimingParameters, *,
                     slots: int, resident: int, units: int = ..., busy_units_of_xcd: int = ...,
                     busy_units: int = ..., workgroups: Sequence[int] = ...,
-                    timeline_limit: int = ...) -> TimingResult:
-    """Time ``units`` compute units of one XCD that run ``workgroups`` (none: all of the trace)."""
+                    buffers: Sequence[tuple[int, int]] = ..., timeline_limit: int = ...,
+                    ) -> TimingResult:
+    """Time ``units`` compute units of one XCD that run ``workgroups`` (none: all of the trace).
+
+    ``buffers`` of the launch are (first line, lines).
+    """

@@ -19,11 +19,11 @@ constexpr std::uint64_t kAhead = 64;
 class Xcd final : Dispatcher {
  public:
   Xcd(std::span<const InstructionTiming> program, const Trace& trace, const Parameters& parameters,
-      const Launch& launch, std::vector<std::uint32_t> groups, std::vector<ColdShares> cold)
+      const Launch& launch, std::vector<std::uint32_t> groups, const Sharing& sharing)
       : trace_(trace),
         p_(parameters),
         groups_(std::move(groups)),
-        shared_(parameters, launch, std::move(cold)) {
+        shared_(parameters, launch, sharing) {
     result_.issued.assign(program.size(), 0);
     result_.stalls.assign(program.size() * kStallCauses, 0);
     result_.lines.assign(program.size() * kMemoryLevels, 0);
@@ -134,8 +134,8 @@ Result simulate(std::span<const InstructionTiming> program, const Trace& trace,
   for (std::size_t i = 0; i < groups.size(); ++i) {
     unit_of[groups[i]] = static_cast<std::uint32_t>(i % launch.units);
   }
-  std::vector<ColdShares> cold = cold_shares(trace, unit_of, program.size(), launch);
-  return Xcd(program, trace, parameters, launch, std::move(groups), std::move(cold)).run();
+  const Sharing sharing(trace, unit_of, launch);
+  return Xcd(program, trace, parameters, launch, std::move(groups), sharing).run();
 }
 
 }  // namespace asmevo::timing

@@ -92,7 +92,8 @@ struct Parameters {
   std::uint32_t l2_read_q8 = 0;           // one channel
   std::uint32_t l2_write_q8 = 0;
   std::uint32_t mall_q8 = 0;              // the device
-  std::uint32_t hbm_q8 = 0;
+  std::uint32_t hbm_read_q8 = 0;
+  std::uint32_t hbm_write_q8 = 0;
   std::uint32_t lds_latency = 0;        // without data cycles
   std::uint32_t lds_pair_bytes_per_clk = 0;
   std::uint32_t lds_bytes_per_clk = 0;
@@ -105,6 +106,12 @@ struct Residency {
   std::uint32_t workgroups = 0;  // workgroups a CU
 };
 
+// Lines of a buffer.
+struct LineRange {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
 // What is simulated of a launch: `units` compute units of one XCD, which run `workgroups` between
 // them in that order, while `busy_units_of_xcd` and `busy_units` of the device are at work.
 struct Launch {
@@ -113,6 +120,7 @@ struct Launch {
   std::uint32_t busy_units_of_xcd = 1;
   std::uint32_t busy_units = 1;
   std::span<const std::uint32_t> workgroups;  // ids, each in the trace; empty: all of the trace
+  std::span<const LineRange> buffers;         // of the launch, where they are known
   std::size_t timeline_limit = 0;             // events to record at most, over all waves
 };
 

@@ -32,11 +32,17 @@ nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, std::vector<std::size_
 Result run(const std::vector<InstructionTiming>& program, const Trace& trace,
            const Parameters& parameters, std::uint32_t slots, std::uint32_t resident,
            std::uint32_t units, std::uint32_t busy_units_of_xcd, std::uint32_t busy_units,
-           const std::vector<std::uint32_t>& workgroups, std::size_t timeline_limit) {
+           const std::vector<std::uint32_t>& workgroups,
+           const std::vector<std::pair<std::uint64_t, std::uint64_t>>& buffers,
+           std::size_t timeline_limit) {
   nb::gil_scoped_release unlocked;
+  std::vector<LineRange> ranges;
+  for (const auto& [first, count] : buffers) {
+    if (count != 0) ranges.push_back({first, count});
+  }
   return simulate(program, trace, parameters,
                   Launch{{slots, resident}, units, busy_units_of_xcd, busy_units, workgroups,
-                         timeline_limit});
+                         ranges, timeline_limit});
 }
 
 // The arrays own copies: nothing of the result has to outlive them.
@@ -176,7 +182,8 @@ void bind_timing(nb::module_& m) {
       .def_rw("l2_read_q8", &Parameters::l2_read_q8)
       .def_rw("l2_write_q8", &Parameters::l2_write_q8)
       .def_rw("mall_q8", &Parameters::mall_q8)
-      .def_rw("hbm_q8", &Parameters::hbm_q8)
+      .def_rw("hbm_read_q8", &Parameters::hbm_read_q8)
+      .def_rw("hbm_write_q8", &Parameters::hbm_write_q8)
       .def_rw("lds_latency", &Parameters::lds_latency)
       .def_rw("lds_pair_bytes_per_clk", &Parameters::lds_pair_bytes_per_clk)
       .def_rw("lds_bytes_per_clk", &Parameters::lds_bytes_per_clk)
@@ -205,5 +212,7 @@ void bind_timing(nb::module_& m) {
         "[(lines, LDS data cycles, bytes)]) a wave.");
   m.def("simulate_timing", &run, "program"_a, "trace"_a, "parameters"_a, nb::kw_only(),
         "slots"_a, "resident"_a, "units"_a = 1, "busy_units_of_xcd"_a = 1, "busy_units"_a = 1,
-        "workgroups"_a = std::vector<std::uint32_t>{}, "timeline_limit"_a = 0);
+        "workgroups"_a = std::vector<std::uint32_t>{},
+        "buffers"_a = std::vector<std::pair<std::uint64_t, std::uint64_t>>{},
+        "timeline_limit"_a = 0);
 }

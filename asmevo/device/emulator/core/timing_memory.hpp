@@ -23,29 +23,26 @@ class SharedMemory {
     MemoryLevel level;
   };
 
-  SharedMemory(const Parameters& parameters, const Launch& launch,
-               std::vector<ColdShares> cold)
+  SharedMemory(const Parameters& parameters, const Launch& launch, const Sharing& sharing)
       : p_(parameters),
-        cold_(std::move(cold)),
-        xcd_scale_(static_cast<double>(launch.busy_units_of_xcd) / launch.units),
-        device_scale_(static_cast<double>(launch.busy_units) / launch.units),
-        l2_(scaled(parameters.l2_lines, xcd_scale_)),
-        mall_(scaled(parameters.mall_lines, device_scale_)),
+        sharing_(sharing),
+        l2_(scaled(parameters.l2_lines, sharing.xcd_footprint())),
+        mall_(scaled(parameters.mall_lines, sharing.device_footprint())),
         channels_(parameters.l2_channels),
-        read_(cost(parameters.l2_read_q8, xcd_scale_)),
-        write_(cost(parameters.l2_write_q8, xcd_scale_)),
-        mall_cost_(cost(parameters.mall_q8, device_scale_)),
-        hbm_cost_(cost(parameters.hbm_q8, device_scale_)) {}
+        read_(cost(parameters.l2_read_q8, launch.busy_units_of_xcd, launch)),
+        write_(cost(parameters.l2_write_q8, launch.busy_units_of_xcd, launch)),
+        mall_cost_(cost(parameters.mall_q8, launch.busy_units, launch)),
+        hbm_read_(cost(parameters.hbm_read_q8, launch.busy_units, launch)),
+        hbm_write_(cost(parameters.hbm_write_q8, launch.busy_units, launch)) {}
 
   // A line that a compute unit's cache asks for at `clk` and finds in L2 after `l2_latency`.
-  Found read(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction,
-             std::uint32_t l2_latency) {
+  Found read(std::uint64_t line, std::uint64_t clk, std::uint32_t l2_latency) {
     Channel& channel = channel_of(line);
     const std::uint64_t start = channel.serve(clk, read_);
     if (const Cache::Line* found = l2_.find(line)) {
       return {std::max(start + l2_latency, found->arrival), MemoryLevel::L2};
     }
-    const Found found = fill(line, start, instruction, channel);
+    const Found found = fill(line, start, channel);
     l2_.insert(line, found.arrival);
     return found;
   }
@@ -62,13 +59,13 @@ class SharedMemory {
 
   // When an atomic's line has been read, changed and written in L2, where atomics are done. Those
   // of one line wait for one another on its channel.
-  Found atomic(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
+  Found atomic(std::uint64_t line, std::uint64_t clk) {
     Channel& channel = channel_of(line);
     const std::uint64_t start = channel.serve(clk, std::uint64_t{write_} * p_.atomic_factor);
     Cache::Line* found = l2_.find(line);
     Found result{start, MemoryLevel::L2};
     if (!found) {
-      result = fill(line, start, instruction, channel);
+      result = fill(line, start, channel);
       result.arrival -= std::min<std::uint64_t>(p_.l2_latency, result.arrival);
       found = &l2_.insert(line, result.arrival);
     }
@@ -81,11 +78,12 @@ class SharedMemory {
   std::uint64_t drained() const { return any_dirty_ ? hbm_channel_.end() : 0; }
 
  private:
-  static std::uint32_t scaled(std::uint32_t lines, double scale) {
-    return std::max(1u, static_cast<std::uint32_t>(lines / std::max(scale, 1.0)));
+  static std::uint32_t scaled(std::uint32_t lines, double footprint) {
+    return std::max(1u, static_cast<std::uint32_t>(lines / footprint));
   }
-  static std::uint32_t cost(std::uint32_t q8, double scale) {
-    return std::max(1u, static_cast<std::uint32_t>(q8 * scale + 0.5));
+  static std::uint32_t cost(std::uint32_t q8, std::uint32_t busy, const Launch& launch) {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>(
+        1, (std::uint64_t{q8} * busy + launch.units / 2) / launch.units));
   }
 
   Channel& channel_of(std::uint64_t line) {
@@ -94,19 +92,19 @@ class SharedMemory {
 
   // A line from beyond L2. One that another compute unit or XCD brings in is on its way at the same
   // time: it arrives no sooner, but pays no path of its own.
-  Found fill(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction, Channel& channel) {
+  Found fill(std::uint64_t line, std::uint64_t clk, Channel& channel) {
     if (mall_.find(line)) {
       channel.serve(clk, write_);
       return {mall_channel_.serve(clk, mall_cost_) + p_.mall_latency, MemoryLevel::Mall};
     }
     mall_.insert(line, 0);
-    const ColdShares& cold = cold_[instruction];
+    const ColdShares& cold = sharing_.of(line);
     const double at = static_cast<double>(hash_line(line ^ kSalt) >> 11) * 0x1p-53;
     if (at >= cold.beyond_l2) return {clk + p_.hbm_latency, MemoryLevel::L2};
     channel.serve(clk, write_);
     const std::uint64_t start = mall_channel_.serve(clk, mall_cost_);
     if (at >= cold.from_hbm) return {start + p_.hbm_latency, MemoryLevel::Mall};
-    return {std::max(start, hbm_channel_.serve(clk, hbm_cost_)) + p_.hbm_latency,
+    return {std::max(start, hbm_channel_.serve(clk, hbm_read_)) + p_.hbm_latency,
             MemoryLevel::Hbm};
   }
 
@@ -114,16 +112,14 @@ class SharedMemory {
     if (line.dirty) return;
     line.dirty = 1;
     any_dirty_ = true;
-    hbm_channel_.serve(clk, hbm_cost_);
+    hbm_channel_.serve(clk, hbm_write_);
     if (!mall_.find(number)) mall_.insert(number, 0);
   }
 
   static constexpr std::uint64_t kSalt = 0x9e3779b97f4a7c15ull;  // not the bits that choose sets
 
   const Parameters& p_;
-  std::vector<ColdShares> cold_;
-  double xcd_scale_;
-  double device_scale_;
+  const Sharing& sharing_;
   Cache l2_;
   Cache mall_;
   std::vector<Channel> channels_;
@@ -132,7 +128,8 @@ class SharedMemory {
   std::uint32_t read_;
   std::uint32_t write_;
   std::uint32_t mall_cost_;
-  std::uint32_t hbm_cost_;
+  std::uint32_t hbm_read_;
+  std::uint32_t hbm_write_;
   bool any_dirty_ = false;
 };
 
@@ -147,23 +144,22 @@ class UnitMemory {
         code_(parameters.code_lines) {}
 
   // A vector load's line whose tag is looked up at `clk`.
-  SharedMemory::Found load(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
+  SharedMemory::Found load(std::uint64_t line, std::uint64_t clk) {
     if (const Cache::Line* found = vl1d_.find(line)) {
       return {std::max(clk + p_.vl1d_latency, found->arrival), MemoryLevel::L1};
     }
-    const auto found = shared_.read(line, fill_path_.serve(clk, p_.cu_fill_q8), instruction,
+    const auto found = shared_.read(line, fill_path_.serve(clk, p_.cu_fill_q8),
                                     p_.l2_latency);
     vl1d_.insert(line, found.arrival);
     return found;
   }
 
-  SharedMemory::Found load_scalar(std::uint64_t line, std::uint64_t clk,
-                                  std::uint32_t instruction) {
+  SharedMemory::Found load_scalar(std::uint64_t line, std::uint64_t clk) {
     if (const Cache::Line* found = sl1d_.find(line)) {
       return {std::max(clk + p_.sl1d_latency, found->arrival), MemoryLevel::L1};
     }
     const auto found =
-        shared_.read(line, clk, instruction, p_.sl1d_latency + p_.sl1d_miss_latency);
+        shared_.read(line, clk, p_.sl1d_latency + p_.sl1d_miss_latency);
     sl1d_.insert(line, found.arrival);
     return found;
   }
@@ -172,8 +168,8 @@ class UnitMemory {
     return {shared_.write(line, clk), MemoryLevel::L2};
   }
 
-  SharedMemory::Found atomic(std::uint64_t line, std::uint64_t clk, std::uint32_t instruction) {
-    return shared_.atomic(line, clk, instruction);
+  SharedMemory::Found atomic(std::uint64_t line, std::uint64_t clk) {
+    return shared_.atomic(line, clk);
   }
 
   // When a line of code that a wave reaches at `clk` is there. The lines behind it are asked for

@@ -299,8 +299,8 @@ void ComputeUnit::scalar_memory(Wave& wave, const TraceEntry& entry, const Instr
   for (std::uint32_t i = 0; i < access.line_count; ++i) {
     const std::uint64_t line = wave.trace->lines[access.first_line + i];
     const auto found = in.access == AccessKind::Load
-                           ? memory_.load_scalar(line, clk, entry.instruction)
-                           : move_line(in.access, line, clk, entry.instruction);
+                           ? memory_.load_scalar(line, clk)
+                           : move_line(in.access, line, clk);
     count(entry.instruction, found.level);
     done = std::max(done, found.arrival);
   }
@@ -339,7 +339,7 @@ void ComputeUnit::vector_memory(Wave& wave, const TraceEntry& entry, const Instr
   for (std::uint32_t i = 0; i < access.line_count; ++i) {
     const std::uint64_t line = wave.trace->lines[access.first_line + i];
     const std::uint64_t lookup = start + i * cycles / access.line_count;
-    const auto found = move_line(in.access, line, lookup, entry.instruction);
+    const auto found = move_line(in.access, line, lookup);
     count(entry.instruction, found.level);
     done = std::max(done, found.arrival);
   }
@@ -350,12 +350,11 @@ void ComputeUnit::vector_memory(Wave& wave, const TraceEntry& entry, const Instr
   complete(done);
 }
 
-SharedMemory::Found ComputeUnit::move_line(AccessKind kind, std::uint64_t line, std::uint64_t clk,
-                                           std::uint32_t instruction) {
+SharedMemory::Found ComputeUnit::move_line(AccessKind kind, std::uint64_t line, std::uint64_t clk) {
   switch (kind) {
     case AccessKind::Store: return memory_.store(line, clk);
-    case AccessKind::Atomic: return memory_.atomic(line, clk, instruction);
-    default: return memory_.load(line, clk, instruction);
+    case AccessKind::Atomic: return memory_.atomic(line, clk);
+    default: return memory_.load(line, clk);
   }
 }
 

@@ -104,8 +104,7 @@ class ComputeUnit {
                      std::uint64_t clk);
   void vector_memory(Wave& wave, const TraceEntry& entry, const InstructionTiming& in,
                      std::uint64_t clk);
-  SharedMemory::Found move_line(AccessKind kind, std::uint64_t line, std::uint64_t clk,
-                                std::uint32_t instruction);
+  SharedMemory::Found move_line(AccessKind kind, std::uint64_t line, std::uint64_t clk);
   void count(std::uint32_t instruction, MemoryLevel level);
   void local_memory(std::uint32_t s, Wave& wave, const TraceEntry& entry,
                     const InstructionTiming& in, std::uint64_t clk);

@@ -42,7 +42,7 @@ inline void validate(const Parameters& p) {
        {p.after_matrix, p.atomic_latency, p.barrier_release, p.wave_launch, p.code_miss_latency,
         p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency, p.mall_latency,
         p.hbm_latency, p.store_latency, p.cu_fill_q8, p.l2_read_q8, p.l2_write_q8, p.mall_q8,
-        p.hbm_q8, p.lds_latency, p.lds_store_overhead}) {
+        p.hbm_read_q8, p.hbm_write_q8, p.lds_latency, p.lds_store_overhead}) {
     require(latency <= kLimit, "a latency is outside 0..2^20");
   }
   for (const std::uint32_t branch : {p.branch_taken, p.branch_not_taken}) {
