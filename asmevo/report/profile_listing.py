@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -15,6 +16,7 @@ from asmevo.report.causes import CAUSES, LEVELS
 
 _WIDE = 120        # columns from which notes have a column of their own
 _CONTEXT = 2       # lines without stalls that are shown beside one with
+_FEWEST_LEFT_OUT = 3
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 Details = Mapping[str, Any]
@@ -125,9 +127,9 @@ class WindowListing:
         table.add_column("stalled", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         table.add_column("cause", no_wrap=True)
-        table.add_column("instruction", overflow="fold", ratio=3)
+        table.add_column("instruction", overflow="fold", ratio=1)
         if wide:
-            table.add_column("notes", style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
+            table.add_column("notes", style="dim", overflow="fold", max_width=36)
         bar = 24 if width >= 150 else 14 if wide else 8
         most = max((sum(line["stalls"].values()) for line in window["lines"]), default=0)
         for line in _elided(window["lines"]):
@@ -153,21 +155,17 @@ class WindowListing:
 
 
 def _elided(lines: Sequence[Details]) -> Iterator[Details | int]:
-    """Lines near one that stalls, starts a block or branches; for others how many there are."""
+    """Lines near one that stalls, starts a block or branches; for others how many there are, unless
+    they would take no more room themselves."""
     telling = [n for n, line in enumerate(lines)
                if line["stalls"] or line["block"] or line["target"] is not None]
     kept = {m for n in telling for m in range(n - _CONTEXT, n + _CONTEXT + 1)}
-    left = 0
-    for number, line in enumerate(lines):
-        if number not in kept:
-            left += 1
-            continue
-        if left:
-            yield left
-            left = 0
-        yield line
-    if left:
-        yield left
+    for left, run in groupby(enumerate(lines), key=lambda item: item[0] not in kept):
+        found = [line for _, line in run]
+        if left and len(found) >= _FEWEST_LEFT_OUT:
+            yield len(found)
+        else:
+            yield from found
 
 
 def _rows(line: Details, most: int, bar: int, wide: bool) -> Iterator[list[RenderableType]]:

@@ -22,7 +22,7 @@ def machine(parameters: TimingParameters, name: str) -> Machine:
             MemoryLevel.L1: float(parameters.vector_memory.vl1d_bytes_per_clk * p.compute_units),
             MemoryLevel.L2: float(memory.l2_channels * memory.l2_channel_read * p.xcds),
             MemoryLevel.MALL: device(memory.mall_gigabytes_per_second),
-            MemoryLevel.HBM: device(memory.hbm_gigabytes_per_second),
+            MemoryLevel.HBM: device(memory.hbm_read_gigabytes_per_second),
         },
         latency={
             MemoryLevel.L1: memory.vl1d_latency, MemoryLevel.L2: memory.l2_latency,
