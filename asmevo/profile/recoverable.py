@@ -103,7 +103,7 @@ class _Observed:
     def __init__(self, graph: BlockGraph, profile: Profile) -> None:
         self.graph = graph
         own: Sequence[InstructionProfile] = profile.instructions[graph.start:graph.stop]
-        self.executions = max(i.issued for i in own)
+        self.executions = _executions(graph, own)
         self.stalls = [
             {cause: clk / self.executions for cause, clk in i.stalls.items()} for i in own]
         self.issue: list[float] = []  # the time at which each instruction issues
@@ -216,6 +216,15 @@ class _Observed:
                 share += min(waited, spare + work)
             most.append(share)
         return most
+
+
+def _executions(graph: BlockGraph, own: Sequence[InstructionProfile]) -> float:
+    """How often a block ran: what its instructions issued on average, for samples vary.
+
+    Profilers count no issues of waits and wait states, which no unit executes.
+    """
+    issued = [i.issued for k, i in enumerate(own) if not graph.is_placed(k)]
+    return sum(issued) / len(issued) if any(issued) else max(i.issued for i in own)
 
 
 def _time(clk: Sequence[float], positions: int) -> float:

@@ -67,8 +67,9 @@ class TimingModel:
         The trace may hold others as well: one execution can be timed under several models, each
         with samples of its own. Registers are per work-item (``sgprs`` per wave, VCC and friends
         included), ``lds_bytes`` static plus dynamic. ``buffers`` of the launch, (address, bytes),
-        bound how much its compute units can touch. At most ``timeline_limit`` events are recorded. Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not
-        belong to ``program`` and ``sample``.
+        bound how much its compute units can touch. At most ``timeline_limit`` events are recorded.
+        Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not belong to
+        ``program`` and ``sample``.
         """
         machine = self.parameters.machine
         room = residency(machine, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds_bytes,

@@ -43,8 +43,8 @@ class MachineParameters:
     def clock(self, matrix: float, byte_matrix: float) -> float:
         """Clock in MHz that a kernel sustains, of the shares of time that its matrix pipes work.
 
-        The time of a clk is taken to grow linearly with them. The figures come from dense GEMM (AMD,
-        "Measuring max-achievable FLOPs") and from AITER's timings; see docs/timing.md.
+        The time of a clk is taken to grow linearly with them. The figures come from dense GEMM
+        (AMD, "Measuring max-achievable FLOPs") and from AITER's timings; see docs/timing.md.
         """
         period = (1 / self.clock_mhz
                   + matrix * (1 / self.matrix_clock_mhz - 1 / self.clock_mhz)
