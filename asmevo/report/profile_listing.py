@@ -74,7 +74,9 @@ def _totals(launch: Details) -> Table:
         micro = launch["microseconds"]
         table.add_row("time", f"{launch['cycles']:,} clk" + (
             "" if micro is None else f", {micro:,.2f} us at {launch['clock_mhz']} MHz"))
-    table.add_row("issued", f"{launch['issued']:,} instructions"
+    what = {"measured": "samples", "static": "instructions by weight"}.get(
+        launch["source"], "instructions")
+    table.add_row("issued", f"{launch['issued']:,} {what}"
                   + (f", {launch['waves']:,} waves" if launch["waves"] else ""))
     stalled = sum(launch["stalls"].values())
     if stalled:

@@ -29,6 +29,7 @@ from asmevo.report.annotated import (
     Listing,
     annotated,
     by_cause,
+    issues,
     microseconds,
     register_list,
     total_stalls,
@@ -133,11 +134,11 @@ def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
     if profile.cycles:
         yield "time", f"{profile.cycles:,} clk" + (
             f", {micro:,.2f} µs at {profile.clock_mhz} MHz" if micro is not None else "")
-    issued = sum(counts.issued for counts in profile.instructions)
+    name, issued = issues(profile)
     stalled = total_stalls(profile).total()
-    yield "instructions issued", f"{issued:,}"
+    yield name, f"{issued:,}"
     yield "clk stalled", f"{stalled:,}" + (
-        f", {stalled / issued:.1f} for each instruction issued" if issued else "")
+        f", {stalled / issued:.1f} for each of these" if issued else "")
     if profile.waves:
         units = len({wave.unit for wave in profile.waves})
         yield "waves", f"{len(profile.waves):,} on {units} simulated compute unit" + (

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from asmevo.codeobject.container import CodeObject
@@ -20,10 +21,11 @@ from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.machine import Machine
 from asmevo.profile.profile import Profile as KernelProfile
+from asmevo.profile.rocprof.measured import entry_address, measured_profile, read_recording
 from asmevo.profile.roofline import Roofline, roofline
 from asmevo.profile.static_estimate import static_estimate
 from asmevo.report import roofline_plot, window_facts
-from asmevo.report.annotated import annotated, by_cause, microseconds, total_stalls
+from asmevo.report.annotated import annotated, by_cause, issues, microseconds, total_stalls
 from asmevo.report.chrome_trace import write_trace
 from asmevo.report.profile_page import Subject, profile_page
 from asmevo.report.result import Result, Status
@@ -52,7 +54,13 @@ class Profile:
     ``shapes`` names them: ``largest`` (the shape of most workgroups), ``all`` visible ones, or a
     list of names (``M48``) and of shapes that the YAML does not have (``{M: 96}``). Their inputs
     are of ``family``. With ``static``, and where the YAML declares no launch, the profile is
-    estimated from the code alone. Page and trace have at most ``events`` events of the timeline
+    estimated from the code alone.
+
+    With ``samples``, files of rocprofv3, it is what they measured: of the replacement if there is
+    one. ``recorded_as`` is what they call the kernel where that is not its symbol, and
+    ``skip_ambiguous`` leaves out samples of a text that stands at several places.
+
+    Page and trace have at most ``events`` events of the timeline
     and say what they leave out; ``trace`` is the form of the trace, ``gz`` or ``json``, or null for
     none. ``shown`` is how many hot windows the terminal lists.
     """
@@ -60,6 +68,9 @@ class Profile:
     shapes: Any = _LARGEST
     family: str = "normal"
     static: bool = False
+    samples: Any = None
+    recorded_as: str | None = None
+    skip_ambiguous: bool = False
     events: int = 400_000
     trace: str | None = "gz"
     shown: int = 3
@@ -68,6 +79,8 @@ class Profile:
         if self.trace is not None and self.trace not in _TRACES:
             raise ConfigError(f"task.trace must be {', '.join(_TRACES)} or null, "
                               f"not '{self.trace}'")
+        if self.static and self.samples is not None:
+            raise ConfigError("task.static and task.samples exclude each other")
         for name in ("events", "shown"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"task.{name} must not be negative, not {getattr(self, name)}")
@@ -97,6 +110,9 @@ class Profile:
     def _profiles(self, session: Session, versions: Sequence[Version]
                   ) -> Iterator[tuple[Version, Program, KernelProfile, int | None]]:
         """One dispatch after the other, each of all versions, and how many workgroups it has."""
+        if self.samples is not None:
+            yield (*self._measured(session, versions[-1]), None)
+            return
         if self.static or session.kernel.launch is None:
             for version in versions:
                 code = program(version.code_object, session.symbol)
@@ -113,6 +129,20 @@ class Profile:
                     profile = each.profile(dispatch, timeline=self.events > 0)
                 code = _program(version.code_object, session.symbol, profile)
                 yield version, code, profile, math.prod(dispatch.grid)
+
+    def _measured(self, session: Session,
+                  version: Version) -> tuple[Version, Program, KernelProfile]:
+        files = [self.samples] if isinstance(self.samples, str) else self.samples
+        if not isinstance(files, Sequence) or not files or not all(
+                isinstance(file, str) and file for file in files):
+            raise ConfigError("task.samples must be a file of rocprofv3 or a list of files")
+        recording = read_recording(Path(file).expanduser() for file in files)
+        code = program(version.code_object, session.symbol)
+        return version, code, measured_profile(
+            recording, code, session.symbol,
+            address=entry_address(version.code_object, session.symbol),
+            names=[self.recorded_as] if self.recorded_as else [],
+            skip_ambiguous=self.skip_ambiguous)
 
     def _report(self, session: Session, version: Version, code: Program,
                 profile: KernelProfile, workgroups: int | None) -> dict[str, Any]:
@@ -137,7 +167,7 @@ class Profile:
             "clock_mhz": profile.clock_mhz,
             "microseconds": microseconds(profile.cycles, profile),
             "scope": profile.scope,
-            "issued": sum(counts.issued for counts in profile.instructions),
+            "issued": issues(profile)[1],
             "waves": len(profile.waves),
             "stalls": by_cause(total_stalls(profile)),
             "roofline": None if placed is None else roofline_plot.to_dict(placed),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from asmevo.dispatch.generator import GeneratorError
+from asmevo.profile.errors import ProfileError
 from asmevo.report.result import Result, Status
 from asmevo.report.terminal import print_result
 from asmevo.task.session import ConfigError
@@ -119,7 +120,48 @@ def test_the_roofline_is_that_of_the_launch(
     assert "the limit is" in " ".join(capsys.readouterr().out.split())
 
 
+def _samples(path: Path, stalled: str, count: int) -> None:
+    """As rocprofv3 writes PC samples: ``count`` at a wait, one that issues."""
+    none, wait = (f"ROCPROFILER_PC_SAMPLING_INSTRUCTION_NOT_ISSUED_REASON_{reason}"
+                  for reason in ("NONE", "WAITCNT"))
+    rows = ["Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,"
+            "Correlation_Id,Wave_Issued_Instruction,Instruction_Type,Stall_Reason,Wave_Count"]
+    rows += [f'{n},1,2,"{stalled}","",2,0,ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NO_INST,{wait},6'
+             for n in range(count)]
+    rows.append(f'{count},1,2,"{stalled}","",2,1,'
+                f"ROCPROFILER_PC_SAMPLING_INSTRUCTION_TYPE_NO_INST,{none},6")
+    path.write_text("\n".join(rows) + "\n")
+
+
+def test_what_rocprof_measured(run: RunTask, tmp_path: Path,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    _samples(tmp_path / "pc.csv", "s_waitcnt vmcnt(6)", 25)
+    result = run("task=profile", f"task.samples={tmp_path}/pc.csv")
+    (launch,) = _launches(result)
+    assert launch["source"] == result.timing_source == "measured"
+    assert launch["stalls"] == {"vmcnt": 100}
+    assert launch["issued"] == 1
+    assert launch["roofline"] is None
+    page = Path(launch["page"]).read_text()
+    assert 'class="badge measured"' in page
+    assert "No GPU measured this" not in page
+    (window,) = launch["windows"]
+    assert window["lines"][-1]["text"] == "s_waitcnt vmcnt(6)"
+    print_result(result)
+    assert "measured on" in capsys.readouterr().out
+
+
+def test_files_that_rocprof_did_not_write(run: RunTask, tmp_path: Path) -> None:
+    (tmp_path / "pc.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ProfileError, match=r"pc\.csv is no PC sampling"):
+        run("task=profile", f"task.samples=[{tmp_path}/pc.csv]")
+    with pytest.raises(ProfileError, match=r"none\.csv cannot be read"):
+        run("task=profile", f"task.samples={tmp_path}/none.csv")
+
+
 @pytest.mark.parametrize(("override", "sentence"), [
+    ("task.samples=[]", r"task.samples must be a file of rocprofv3 or a list of files"),
+    ("task.samples=7", r"task.samples must be a file of rocprofv3 or a list of files"),
     ("task.shapes=M3", r"has no shape 'M3' \(M2, M16, M48, M6, M70\)"),
     ("task.shapes=[]", r"must be largest, all or a list of shapes"),
     ("task.shapes=7", r"must be largest, all or a list of shapes"),
@@ -133,6 +175,11 @@ def test_the_roofline_is_that_of_the_launch(
 def test_bad_settings_are_one_sentence(run: RunTask, override: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         run("task=profile", override)
+
+
+def test_settings_that_exclude_each_other(run: RunTask) -> None:
+    with pytest.raises(ConfigError, match="exclude each other"):
+        run("task=profile", "task.static=true", "task.samples=pc.csv")
 
 
 def test_an_unknown_input_family(run: RunTask) -> None:
