@@ -86,6 +86,8 @@ def _totals(launch: Details) -> Table:
                           f" {100 * clk / stalled:.1f} %")
             for cause, clk in launch["stalls"].items()))
         table.add_row("stalled", text)
+    if launch["occupancy"] is not None:
+        table.add_row("occupancy", Text(launch["occupancy"]["sentence"]))
     placed = launch["roofline"]
     if placed is not None:
         table.add_row("roofline", Text(placed["caption"]))

@@ -52,6 +52,7 @@ class Subject:
 
     kernel: str
     version: str = ""
+    occupancy: str = ""
 
 
 def profile_page(subject: Subject, program: Program, profile: Profile,
@@ -74,7 +75,8 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         "No GPU measured this: take it as a reason to measure.",
         policy=_policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
         offset=lambda index: _offset(program.offsets[index]),
-        facts=list(_facts(profile)), roofline=None if roofline is None else _roofline(roofline),
+        facts=list(_facts(subject, profile)),
+        roofline=None if roofline is None else _roofline(roofline),
         stalls=stalls,
         stalls_spoken=", ".join(f"{part['cause']} {part['share']}" for part in stalls),
         causes_shown=[cause.value for cause in CAUSES if total_stalls(profile)[cause]],
@@ -129,7 +131,7 @@ def _offset(offset: int) -> str:
     return f"{offset:#06x}"
 
 
-def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
+def _facts(subject: Subject, profile: Profile) -> Iterator[tuple[str, str]]:
     micro = microseconds(profile.cycles, profile)
     if profile.cycles:
         yield "time", f"{profile.cycles:,} clk" + (
@@ -143,6 +145,8 @@ def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
         units = len({wave.unit for wave in profile.waves})
         yield "waves", f"{len(profile.waves):,} on {units} simulated compute unit" + (
             "s" if units > 1 else "")
+    if subject.occupancy:
+        yield "occupancy", subject.occupancy
     yield "lines of code", f"{len(profile.instructions):,}"
 
 

@@ -12,7 +12,7 @@ from asmevo.device.device import DeviceFault
 from asmevo.durable import write_atomically
 from asmevo.isa.errors import ControlFlowError
 from asmevo.profile.hotwindow import HotWindow
-from asmevo.report import roofline_plot, window_facts
+from asmevo.report import occupancy_facts, roofline_plot, window_facts
 from asmevo.report.annotated import annotated, by_cause, issues, microseconds, total_stalls
 from asmevo.report.chrome_trace import write_trace
 from asmevo.report.profile_page import Subject, profile_page
@@ -109,8 +109,11 @@ class Profile:
         version = "" if session.config.candidate is None else profiled.version.name
         name = _file_name(profile.dispatch, version)
         page = session.folder / f"{name}.html"
+        subject = Subject(
+            session.symbol, version,
+            "" if profiled.room is None else occupancy_facts.sentence(profiled.room))
         write_atomically(page, profile_page(
-            Subject(session.symbol, version), code, profile, windows, timeline, placed).encode())
+            subject, code, profile, windows, timeline, placed).encode())
         trace = None
         if self.trace is not None and timeline.waves:
             trace = session.folder / f"{name}{_TRACES[self.trace]}"
@@ -126,6 +129,7 @@ class Profile:
             "waves": len(profile.waves),
             "stalls": by_cause(total_stalls(profile)),
             "roofline": None if placed is None else roofline_plot.to_dict(placed),
+            "occupancy": None if profiled.room is None else occupancy_facts.to_dict(profiled.room),
             "windows": [window_facts.to_dict(window, code, listing) for window in windows],
             "windows_summary": unknown or window_facts.sentence(windows),
             "page": str(page), "trace": None if trace is None else str(trace),

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import program, whole_program
+from asmevo.codeobject.errors import CodeObjectError
+from asmevo.codeobject.resource_change import Resources
 from asmevo.device.device import DescribedDevice
 from asmevo.isa.program import Program
 from asmevo.profile.errors import ProfileError
 from asmevo.profile.machine import Machine
+from asmevo.profile.occupancy_room import OccupancyRoom, occupancy_room
 from asmevo.profile.profile import Profile
 from asmevo.profile.rocprof.counter_roofline import counter_roofline, kernel_counters
 from asmevo.profile.rocprof.measured import entry_address, measured_profile, read_recording
@@ -34,12 +37,16 @@ class Version:
 
 @dataclass(frozen=True)
 class Profiled:
-    """The profile of one dispatch of a version, with the program whose instructions it counts."""
+    """The profile of one dispatch of a version, with the program whose instructions it counts.
+
+    ``roofline`` and ``room`` are ``None`` where nothing is known of them.
+    """
 
     version: Version
     program: Program
     profile: Profile
     roofline: Roofline | None
+    room: OccupancyRoom | None
 
 
 def from_device(session: Session, versions: Sequence[Version], *, shapes: object, family: str,
@@ -58,7 +65,8 @@ def from_device(session: Session, versions: Sequence[Version], *, shapes: object
             placed = None
             if machine is not None and profile.source == "modelled":
                 placed = roofline(profile, code, machine, workgroups=math.prod(dispatch.grid))
-            yield Profiled(version, code, profile, placed)
+            room = _room(session, version, math.prod(dispatch.workgroup), dispatch.dynamic_lds)
+            yield Profiled(version, code, profile, placed, room)
 
 
 def from_code(session: Session, versions: Sequence[Version]) -> Iterator[Profiled]:
@@ -69,7 +77,8 @@ def from_code(session: Session, versions: Sequence[Version]) -> Iterator[Profile
                           "static estimate needs")
     for version in versions:
         code = program(version.code_object, session.symbol)
-        yield Profiled(version, code, static_estimate(code, machine), None)
+        yield Profiled(version, code, static_estimate(code, machine), None,
+                       _room(session, version))
 
 
 def from_files(session: Session, version: Version, files: Iterable[str], *,
@@ -81,7 +90,8 @@ def from_files(session: Session, version: Version, files: Iterable[str], *,
     profile = measured_profile(
         recording, code, session.symbol, names=names, skip_ambiguous=skip_ambiguous,
         address=entry_address(version.code_object, session.symbol))
-    return Profiled(version, code, profile, _by_counters(session, recording, names, profile))
+    return Profiled(version, code, profile, _by_counters(session, recording, names, profile),
+                    _room(session, version))
 
 
 def _by_counters(session: Session, recording: Recording, names: Collection[str],
@@ -96,6 +106,22 @@ def _by_counters(session: Session, recording: Recording, names: Collection[str],
                                 clock_mhz=profile.clock_mhz)
     except ProfileError:
         return None  # samples without counters are a profile all the same
+
+
+def _room(session: Session, version: Version, workgroup_size: int | None = None,
+          launch_lds_bytes: int = 0) -> OccupancyRoom | None:
+    """With workgroups of the launch, or of what the metadata requires or allows."""
+    code_object = version.code_object
+    try:
+        found = Resources.of(
+            code_object.kernel(session.symbol), code_object.target, workgroup_size=workgroup_size,
+            launch_lds_bytes=launch_lds_bytes)
+        return occupancy_room(
+            code_object.target.isa, vgprs=found.vgprs, sgprs=found.sgprs,
+            lds_bytes=found.lds_bytes + found.launch_lds_bytes,
+            workgroup_size=found.workgroup_size)
+    except CodeObjectError:
+        return None  # a processor or a workgroup size that is not known
 
 
 def _machine(session: Session) -> Machine | None:
