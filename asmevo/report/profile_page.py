@@ -40,7 +40,7 @@ from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
-_CHUNK = 300        # lines of a table: the browser lays out only those near the window
+_CHUNK = 150        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
 _MOST_WAVES = 1000  # rows of the table of waves
 _BAR = 1000
