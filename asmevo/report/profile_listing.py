@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -17,6 +18,8 @@ from asmevo.report.causes import CAUSES, LEVELS
 _WIDE = 120        # columns from which notes have a column of their own
 _CONTEXT = 2       # lines without stalls that are shown beside one with
 _FEWEST_LEFT_OUT = 3
+_COMPARED = 78     # columns of a comparison without causes, and of each of these
+_COMPARED_CAUSE = 14
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 Details = Mapping[str, Any]
@@ -36,23 +39,36 @@ def profile_shown(details: Details) -> Iterator[RenderableType]:
                    + (f"; {rest} more on the page" if rest else ""), "bold")
         yield _files(launch)
     if len(details["launches"]) > 1:
-        yield comparison(details["launches"])
+        yield Comparison(details["launches"])
 
 
-def comparison(launches: Sequence[Details]) -> Table:
-    """All launches side by side, one row each."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("dispatch", "version"):
-        table.add_column(heading, overflow="fold")
-    causes = [c for c in StallCause if any(c.value in launch["stalls"] for launch in launches)]
-    for heading in ("clk", "us", "issued", *(cause.value for cause in causes)):
-        table.add_column(heading, justify="right")
-    for launch in launches:
-        table.add_row(
-            Text(printable(launch["dispatch"])), Text(printable(launch["version"])),
-            f"{launch['cycles']:,}", _micro(launch), f"{launch['issued']:,}",
-            *(f"{launch['stalls'].get(cause.value, 0):,}" for cause in causes))
-    return table
+class Comparison:
+    """All launches side by side, one row each; causes as far as there is room for them."""
+
+    def __init__(self, launches: Sequence[Details]) -> None:
+        self._launches = launches
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        launches = self._launches
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for heading in ("dispatch", "version"):
+            table.add_column(heading, overflow="fold")
+        for heading in ("clk", "us", "issued", "stalled"):
+            table.add_column(heading, justify="right")
+        total: Counter[str] = Counter()
+        for launch in launches:
+            total.update(launch["stalls"])
+        room = (options.max_width - _COMPARED) // _COMPARED_CAUSE
+        causes = [cause for cause, _ in total.most_common(max(room, 0))]
+        for cause in causes:
+            table.add_column(cause, justify="right")
+        for launch in launches:
+            stalls = launch["stalls"]
+            table.add_row(
+                Text(printable(launch["dispatch"])), Text(printable(launch["version"])),
+                f"{launch['cycles']:,}", _micro(launch), f"{launch['issued']:,}",
+                f"{sum(stalls.values()):,}", *(f"{stalls.get(cause, 0):,}" for cause in causes))
+        yield table
 
 
 def _micro(launch: Details) -> str:

@@ -11,9 +11,10 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -48,11 +49,13 @@ _BAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was profiled, in words; ``version`` tells replacements from originals."""
+    """What was profiled, in words; ``version`` tells replacements from originals, and ``beside``
+    are file names of the other versions' pages in the same folder."""
 
     kernel: str
     version: str = ""
     occupancy: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def profile_page(subject: Subject, program: Program, profile: Profile,
@@ -68,6 +71,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
     stalls = list(_stalls(profile))
     return environment.get_template("profile.html.j2").render(
         kernel=printable(subject.kernel), version=printable(subject.version),
+        beside=[(printable(name), quote(page)) for name, page in subject.beside.items()],
         profile=_Printable(printable(profile.dispatch), printable(profile.device),
                            printable(profile.scope)),
         source=printable(profile.source),

@@ -76,7 +76,7 @@ class Profile:
         launches: list[dict[str, Any]] = []
         try:
             for profiled in self._profiles(session, versions):
-                launches.append(self._report(session, profiled))
+                launches.append(self._report(session, profiled, versions))
                 result.device = profiled.profile.device
                 if profiled.profile.source in ("measured", "modelled"):
                     result.timing_source = profiled.profile.source
@@ -100,18 +100,21 @@ class Profile:
             yield from from_device(session, versions, shapes=self.shapes, family=self.family,
                                    timeline=self.events > 0)
 
-    def _report(self, session: Session, profiled: Profiled) -> dict[str, Any]:
+    def _report(self, session: Session, profiled: Profiled,
+                versions: Sequence[Version]) -> dict[str, Any]:
         """Write page and trace; what ``result.json`` says of the launch."""
         code, profile, placed = profiled.program, profiled.profile, profiled.roofline
         windows, unknown = _windows(session, profiled)
         listing = annotated(code, profile, windows)
         timeline = Timeline.of(profile, limit=self.events)
-        version = "" if session.config.candidate is None else profiled.version.name
+        version = profiled.version.name if len(versions) > 1 else ""
         name = _file_name(profile.dispatch, version)
         page = session.folder / f"{name}.html"
         subject = Subject(
             session.symbol, version,
-            "" if profiled.room is None else occupancy_facts.sentence(profiled.room))
+            "" if profiled.room is None else occupancy_facts.sentence(profiled.room),
+            {other.name: f"{_file_name(profile.dispatch, other.name)}.html" for other in versions
+             if other.name != version and version and self.samples is None})
         write_atomically(page, profile_page(
             subject, code, profile, windows, timeline, placed).encode())
         trace = None

@@ -117,7 +117,8 @@ def test_a_replacement_is_profiled_beside_its_original(optimised: Path) -> None:
         assert (before["version"], after["version"]) == ("original", "replacement")
         assert after["cycles"] < before["cycles"]
         assert before["page"] != after["page"]
-        assert ", replacement<" in Path(after["page"]).read_text()
+        beside = f'href="{Path(before["page"]).name}">original</a>'
+        assert beside in Path(after["page"]).read_text()
     assert done.stdout.count(" replacement ") >= 2 * len(pairs)
 
 
