@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+import asmevo.report
 from asmevo.isa.program import Program
 from asmevo.isa.registers import AGPR0, VGPR0, mask
-from asmevo.profile.profile import Profile, StallCause
+from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 from asmevo.profile.windows import hot_windows
 from asmevo.report.annotated import annotated, register_list
+from asmevo.report.causes import CAUSES, LEVELS
 from asmevo.report.profile_listing import Comparison, WindowListing, stall_bar
 from asmevo.report.window_facts import to_dict
 
@@ -95,6 +99,16 @@ def test_a_bar_has_the_colours_of_its_causes() -> None:
     bar = stall_bar({"vmcnt": 60, "barrier": 20}, 80, 8)
     assert [(span.start, span.end, span.style) for span in bar.spans[:2]] == [
         (0, 6, "yellow"), (6, 8, "bright_cyan")]
+
+
+def test_every_cause_and_level_has_its_looks() -> None:
+    assert set(CAUSES) == set(StallCause)
+    assert set(LEVELS) == set(MemoryLevel)
+    for looks in ([a.light for a in CAUSES.values()], [a.dark for a in CAUSES.values()],
+                  [a.terminal for a in CAUSES.values()]):
+        assert len(set(looks)) == len(looks)
+    schema = json.loads((Path(asmevo.report.__path__[0]) / "result.schema.json").read_text())
+    assert set(schema["$defs"]["stalls"]["propertyNames"]["enum"]) == {c.value for c in StallCause}
 
 
 def test_versions_stand_side_by_side() -> None:
