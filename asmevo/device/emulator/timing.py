@@ -7,9 +7,9 @@ that the simulated units share are their part of the machine's, and lines that o
 bring in as well pay for no path of their own (core/timing_sharing.hpp).
 Times are device time from the launch to the last completion, outstanding stores included. TLB
 misses and dependent-issue latencies of the VALU are not modelled (no public figure exists for
-them). Results of matrix operations are not waited for: where gfx942 needs wait states the program
-has them, and their issue is timed. What the model has no timing for is refused by name. Every
-number is `modelled`.
+them). What uses the result of the matrix operation before it waits for it; wait states that the
+program has for that are issued and timed. What the model has no timing for is refused by name.
+Every number is `modelled`.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ class TimingModel:
         core.branch_not_taken = p.issue.branch_not_taken
         core.barrier_release = p.issue.barrier_release
         core.after_matrix = p.issue.after_matrix
+        core.beside_other = p.issue.beside_other
         core.code_miss_latency = p.issue.code_miss
         core.code_lines = p.issue.code_bytes // LINE_BYTES
         core.code_lines_ahead = p.issue.code_lines_ahead

@@ -66,6 +66,8 @@ class IssueParameters:
     matrix_pass: int
     matrix_start: int
     after_matrix: int
+    beside_other: int
+    byte_matrix_result: int
     sleep: int
     code_miss: int
     code_bytes: int
@@ -147,7 +149,7 @@ _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParam
                  MemoryParameters, LdsParameters, LaunchParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "misaligned_fetch", "code_miss",
+_MAY_BE_ZERO = frozenset({"after_matrix", "byte_matrix_result", "beside_other", "barrier_release", "misaligned_fetch", "code_miss",
                           "code_lines_ahead", "sl1d_miss_latency", "store_overhead",
                           "overhead_ns", "wave_interval"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).

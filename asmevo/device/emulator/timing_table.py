@@ -14,6 +14,7 @@ from asmevo.isa.program import Program
 from asmevo.isa.targets import GFX942
 
 _NO_WAIT = 0xFF
+_NO_RESULT = 0xFFFF
 
 _CLASSES = {
     Unit.SALU: asmevo_core.IssueClass.SALU,
@@ -62,11 +63,36 @@ def timing_table(program: Program, issue: IssueParameters) -> list[Any]:
 
     Raises UnsupportedError naming the first instruction that has no timing.
     """
-    return [_instruction(instruction, offset, end, issue) for instruction, offset, end in
-            zip(program.instructions, program.offsets, program.offsets[1:], strict=False)]
+    return [_instruction(instruction, offset, end, result, issue)
+            for instruction, offset, end, result in
+            zip(program.instructions, program.offsets, program.offsets[1:],
+                _results_awaited(program, issue), strict=False)]
 
 
-def _instruction(instruction: Instruction, offset: int, end: int,
+def _results_awaited(program: Program, issue: IssueParameters) -> list[int]:
+    """Of each instruction the clk it issues behind the end of the matrix operation before it.
+
+    That is only so where it uses the operation's result. Across a branch or its target nothing is
+    known of the operation, and it is far enough away.
+    """
+    leaders = {*program.labels, *(target for target in program.targets if target is not None)}
+    awaited = []
+    last: Instruction | None = None
+    for index, instruction in enumerate(program.instructions):
+        if index in leaders:
+            last = None
+        if last is not None and instruction.reads & last.writes:
+            awaited.append(issue.byte_matrix_result if is_byte_matrix(last) else 0)
+        else:
+            awaited.append(_NO_RESULT)
+        if instruction.unit is Unit.MFMA:
+            last = instruction
+        elif instruction.is_branch:
+            last = None
+    return awaited
+
+
+def _instruction(instruction: Instruction, offset: int, end: int, result: int,
                  issue: IssueParameters) -> Any:
     _refuse_untimed(instruction)
     busy, matrix = TURN, 0
@@ -99,6 +125,7 @@ def _instruction(instruction: Instruction, offset: int, end: int,
         priority=(_immediate(instruction) & 3 if instruction.op == _PRIORITY
                   else _NO_PRIORITY),
         code_line=offset // LINE_BYTES,
+        after_result=result,
     )
 
 
@@ -117,8 +144,7 @@ def is_byte_matrix(instruction: Instruction) -> bool:
 def _matrix(instruction: Instruction, issue: IssueParameters) -> tuple[int, int]:
     """clk that a matrix operation takes the ALU and the matrix pipe.
 
-    The ALU is free again while an XDL operation goes on, not during one of f32 or f64. Results
-    need no modelling: software waits for them with wait states, which are issued and timed.
+    The ALU is free again while an XDL operation goes on, not during one of f32 or f64.
     """
     clk = matrix_clk(instruction, issue)
     xdl = matrix_class(instruction.op, GFX942) is MatrixClass.XDL

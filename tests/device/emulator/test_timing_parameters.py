@@ -49,8 +49,11 @@ def test_every_number_is_an_integer_with_a_source() -> None:
     for group in [*groups, *of_models]:
         for key, value in group.items():
             assert isinstance(value, int)
-            (line,) = (row for row in lines if row.strip().startswith(f"{key}: {value}"))
-            assert re.search(r"#.*\[[HML]\]", line), line
+            (at,) = (i for i, row in enumerate(lines) if row.strip().startswith(f"{key}: {value}"))
+            following = next(i for i in range(at + 1, len(lines) + 1)
+                             if i == len(lines) or not lines[i].strip().startswith("#"))
+            comment = " ".join(lines[at:following])
+            assert re.search(r"#.*\[[HML]\]", comment), comment
 
 
 def change(group: str, key: str, value: object) -> Callable[[Table], None]:
@@ -71,7 +74,7 @@ def remove(group: str, key: str) -> Callable[[Table], None]:
     (change("issue", "vallu", 4), r"timing\.issue\.vallu is not a parameter"),
     (remove("memory", "l2_latency"), r"timing\.memory\.l2_latency is missing"),
     (change("memory", "l2_latency", -1), "integer from 1"),
-    (change("machine", "clock_mhz", 0), "integer from 1"),
+    (change("machine", "waves_per_simd", 0), "integer from 1"),
     (change("lds", "latency", 1.5), r"not 1\.5"),
     (change("lds", "latency", True), "not True"),
     (change("issue", "valu", 3), "integer from 4"),

@@ -169,7 +169,8 @@ class InstructionTiming:
     def __init__(self, unit: IssueClass, *, busy: int = ..., vmcnt: int = ..., lgkmcnt: int = ...,
                  wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
                  access: AccessKind = ..., matrix: int = ..., beside_matrix: bool = ...,
-                 priority: int = ..., code_line: int = ...) -> None: ...
+                 priority: int = ..., code_line: int = ...,
+                 after_result: int = ...) -> None: ...
 
 class TimingParameters:
     """Parameters of the machine, in clk, bytes and lines."""
@@ -193,6 +194,7 @@ class TimingParameters:
     l2_latency: int
     hbm_latency: int
     store_latency: int
+    beside_other: int
     wave_launch: int
     code_miss_latency: int
     code_lines: int

@@ -139,15 +139,17 @@ void bind_timing(nb::module_& m) {
           [](InstructionTiming* self, IssueClass unit, std::uint16_t busy, std::uint8_t vmcnt,
              std::uint8_t lgkmcnt, std::uint8_t wait_vmcnt, std::uint8_t wait_lgkmcnt,
              std::uint8_t fetch_debt, AccessKind access, std::uint16_t matrix, bool beside_matrix,
-             std::uint8_t priority, std::uint32_t code_line) {
+             std::uint8_t priority, std::uint32_t code_line, std::uint16_t after_result) {
             new (self) InstructionTiming{unit,         busy,       vmcnt,  lgkmcnt,
                                          wait_vmcnt,   wait_lgkmcnt, fetch_debt, access,
-                                         matrix,       beside_matrix, priority, code_line};
+                                         matrix,       beside_matrix, priority, code_line,
+                                         after_result};
           },
           "unit"_a, nb::kw_only(), "busy"_a = kTurn, "vmcnt"_a = 0, "lgkmcnt"_a = 0,
           "wait_vmcnt"_a = kNoWait, "wait_lgkmcnt"_a = kNoWait, "fetch_debt"_a = 0,
           "access"_a = AccessKind::Load, "matrix"_a = 0, "beside_matrix"_a = true,
-          "priority"_a = kNoPriority, "code_line"_a = 0);
+          "priority"_a = kNoPriority, "code_line"_a = 0,
+          "after_result"_a = kNoResult);
 
   nb::class_<Parameters>(m, "TimingParameters")
       .def(nb::init<>())
@@ -170,6 +172,7 @@ void bind_timing(nb::module_& m) {
       .def_rw("l2_latency", &Parameters::l2_latency)
       .def_rw("hbm_latency", &Parameters::hbm_latency)
       .def_rw("store_latency", &Parameters::store_latency)
+      .def_rw("beside_other", &Parameters::beside_other)
       .def_rw("wave_launch", &Parameters::wave_launch)
       .def_rw("code_miss_latency", &Parameters::code_miss_latency)
       .def_rw("code_lines", &Parameters::code_lines)

@@ -202,6 +202,9 @@ void ComputeUnit::prepare(std::uint32_t s, std::uint32_t slot, std::uint64_t nex
   if (!in.beside_matrix && wave.matrix_done != 0) {
     hold(wave.matrix_done + p_.after_matrix, StallCause::UnitBusy);
   }
+  if (in.after_result != kNoResult && wave.matrix_done != 0) {
+    hold(wave.matrix_done + in.after_result, StallCause::Dependency);
+  }
   if (in.vmcnt) hold(wave.vm.bounded(kVmcntMax - 1, next), StallCause::Vmcnt);
   if (in.lgkmcnt) hold(wave.lgkm.counted(kLgkmcntMax - in.lgkmcnt, next), StallCause::Lgkmcnt);
 
@@ -244,9 +247,15 @@ void ComputeUnit::issue(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) 
   switch (in.unit) {
     case IssueClass::Valu:
       simd.alu_free = clk + in.busy;
+      if (!in.beside_matrix && simd.matrix_free != 0 && simd.matrix_slot != slot) {
+        simd.alternation += p_.beside_other;
+        simd.alu_free += simd.alternation / kTurn * kTurn;
+        simd.alternation %= kTurn;
+      }
       complete(simd.alu_free);
       if (in.matrix != 0) {
         wave.matrix_done = simd.matrix_free = clk + in.matrix;
+        simd.matrix_slot = slot;
         result_.matrix_busy += in.matrix;
         complete(simd.matrix_free);
       }

@@ -71,6 +71,8 @@ class ComputeUnit {
     std::uint32_t first = 0;  // where the next round-robin scan starts
     std::uint64_t alu_free = 0;
     std::uint64_t matrix_free = 0;
+    std::uint32_t matrix_slot = 0;  // of the wave whose operation was the last
+    std::uint32_t alternation = 0;  // clk owed for instructions that alternate with it, below a turn
     std::uint64_t event = kNever;
 
     Simd() { ready.fill(kNever); }
