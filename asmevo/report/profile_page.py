@@ -41,6 +41,7 @@ from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
+_SCRIPTS = ("timeline_data.js", "profile.js")
 _CHUNK = 150        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
 _MOST_WAVES = 1000  # rows of the table of waves
@@ -67,7 +68,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
     environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True,
                               undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = environment.get_template("profile.css").render(variables=_variables, fills=_fills)
-    script = (_FOLDER / "profile.js").read_text(encoding="utf-8")
+    script = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     stalls = list(_stalls(profile))
     return environment.get_template("profile.html.j2").render(
         kernel=printable(subject.kernel), version=printable(subject.version),

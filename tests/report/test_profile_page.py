@@ -29,6 +29,7 @@ from asmevo.report.timeline import Timeline
 
 MakeProfile = Callable[..., Profile]
 
+PAGE = Path(asmevo.report.__path__[0]) / "page"
 _VOID = frozenset({"meta", "input", "col"})
 _OPTIONAL = frozenset({"td"})  # whose end tag HTML lets one leave out
 _HOSTILE = "</script><img src=x onerror=alert(1)>'\"&\u202e\x1b]0;"
@@ -254,20 +255,45 @@ def test_the_profile_of_another_program_is_refused(
 
 
 def test_the_script_refers_to_elements_that_exist(page: tuple[Profile, _Page]) -> None:
-    """And, where there is Node.js, is JavaScript."""
     _, parsed = page
-    script = Path(asmevo.report.__path__[0]) / "page" / "profile.js"
-    names = set(re.findall(r'\$\("([\w-]+)"\)', script.read_text()))
+    names = set(re.findall(r'\$\("([\w-]+)"\)', (PAGE / "profile.js").read_text()))
     identifiers = {a["id"] for _, a in parsed.elements if "id" in a}
     assert names <= identifiers
-    node = shutil.which("node")
-    if node is not None:
-        subprocess.run([node, "--check", str(script)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_script_finds_the_profile_s_stalls(page: tuple[Profile, _Page]) -> None:
+    profile, parsed = page
+    added = """
+    const packed = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    unpackTimeline(packed).then(({spans, waves}) => {
+      const clk = waves.map(() => ({}));
+      waves.forEach((wave, n) => {
+        for (let at = wave.first; at < wave.last; at++) {
+          if (at > wave.first && spans.start[at] < spans.end[at - 1]) throw Error("overlap");
+          const name = spans.code[at] ? packed.causes[spans.code[at] - 1] : "issue";
+          clk[n][name] = (clk[n][name] || 0) + spans.end[at] - spans.start[at];
+        }
+      });
+      console.log(JSON.stringify(clk));
+    });
+    """
+    (script,) = [text for a, text in parsed.all("script") if "type" not in a]
+    checked = subprocess.run(["node", "--check", "-"], input=script, text=True, check=False,
+                             capture_output=True)
+    assert checked.stderr == ""
+    done = subprocess.run(
+        ["node", "-e", (PAGE / "timeline_data.js").read_text() + added], text=True,
+        input=parsed.by_id("timeline-data"), capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    for wave, clk in zip(profile.waves, found, strict=True):
+        assert clk.pop("issue") == wave.end - wave.start - wave.stalled
+        assert clk == {cause.value: n for cause, n in wave.stalls.items() if n}
 
 
 def test_colours_are_readable() -> None:
     """WCAG 2: text at least 4.5 to 1 on its background, in both themes."""
-    style = (Path(asmevo.report.__path__[0]) / "page" / "profile.css").read_text()
+    style = (PAGE / "profile.css").read_text()
     themes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", part))
               for part in style.split("@media (prefers-color-scheme: dark)")[:2]]
     assert len(themes) == 2
