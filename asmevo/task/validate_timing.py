@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class ValidateTiming:
         if not isinstance(device, Emulator):
             raise ConfigError("task=validate_timing is about the cycle model of an emulator, "
                               f"which '{device.name}' is not")
-        chosen = self._chosen()
+        chosen, targets = self._chosen(), self._targets()
         readme = None if session.config.readme is None else Path(session.config.readme)
         if readme is not None:
             checked_document(readme, MARKER)
@@ -57,7 +57,7 @@ class ValidateTiming:
                     sink.write(json.dumps(row.to_dict()) + "\n")
                     sink.flush()
         statistics = summaries(rows)
-        judged = list(verdicts(rows, statistics, Targets(**self.targets)))
+        judged = list(verdicts(rows, statistics, targets))
         details: dict[str, Any] = {
             "sections": list(chosen),
             "targets": [asdict(v) for v in judged],
@@ -78,6 +78,13 @@ class ValidateTiming:
             wall_seconds=time.monotonic() - started,
             details=details,
         )
+
+    def _targets(self) -> Targets:
+        known = {field.name for field in fields(Targets)}
+        if wrong := sorted(known ^ set(self.targets)):
+            raise ConfigError(f"task.targets must have {' and '.join(sorted(known))}, which "
+                              f"'{wrong[0]}' is {'missing from' if wrong[0] in known else 'not'}")
+        return Targets(**self.targets)
 
     def _chosen(self) -> dict[str, Section]:
         unknown = [name for name in self.sections if name not in self.parts]

@@ -30,7 +30,8 @@ class Loop:
 
     ``kernel`` has two shapes, a short one and one with more rounds of the loop and all else the
     same, so that what is outside of the loop drops out of the difference. They give every compute
-    unit that they give work the same amount.
+    unit that they give work the same amount. ``against`` names another loop whose ratio to this one
+    is a figure of its own.
     """
 
     name: str
@@ -40,6 +41,8 @@ class Loop:
     confidence: str
     note: str = ""
     goal: float | None = None
+    against: str | None = None
+    ratio_goal: float | None = None
 
     def row(self, emulator: Emulator, oracle: DeclaredOracle) -> ValidationRow:
         """The figure beside the model's. A kernel that is not there is a row without an answer."""
@@ -60,6 +63,15 @@ class Loop:
             raise LoopError(f"the second shape of the loop '{self.name}' has no more matrix "
                             "operations than the first")
         return (second.cycles - first.cycles) / more
+
+    def ratio(self, own: ValidationRow, other: ValidationRow) -> ValidationRow:
+        """This loop's figure divided by another's."""
+        known = own.modelled is not None and other.modelled is not None
+        return ValidationRow(
+            GROUP, f"{self.name} / {other.name}", "x", own.expected / other.expected,
+            own.modelled / other.modelled if own.modelled and other.modelled else None,
+            self.source, Confidence(self.confidence), "" if known else "one has no answer",
+            Basis.EMERGENT, goal=self.ratio_goal)
 
     def launches(self, emulator: Emulator, oracle: DeclaredOracle
                  ) -> tuple[EmulatedKernel, tuple[Dispatch, Dispatch]]:

@@ -110,19 +110,18 @@ def _beside_matrix() -> Iterator[Microbenchmark]:
     for count, clk in ((1, 16.01), (2, 16.01), (3, 16.02), (4, 19.99)):
         yield _follows(f"MFMA + {count} v_add_f32 of another wave", clk, body=(_MFMA,),
                        other=(_VALU,) * count)
-    for count in (1, 2, 3):
-        yield _follows(f"MFMA + {count} v_exp_f32", 20.06 + 16 * (count - 1),
-                       body=(_MFMA, *[_EXP] * count))
-    for count in (1, 2, 3):
-        yield _follows(f"MFMA + {count} v_exp_f32 of another wave", 20.0 + 16 * (count - 1),
-                       body=(_MFMA,), other=(_EXP,) * count)
-    for count in (1, 2, 3, 4):
-        yield _measured(f"MFMA + {count} v_pk_mul_f32", 28.04 + 4 * (count - 1),
+    for count, clk in ((1, 20.06), (2, 36.06), (3, 52.06)):
+        yield _follows(f"MFMA + {count} v_exp_f32", clk, body=(_MFMA, *[_EXP] * count))
+    for count, clk in ((1, 20.02), (2, 35.99), (3, 51.99)):
+        yield _follows(f"MFMA + {count} v_exp_f32 of another wave", clk, body=(_MFMA,),
+                       other=(_EXP,) * count)
+    for count, clk in ((1, 28.04), (2, 32.04), (3, 36.04), (4, 40.04)):
+        yield _measured(f"MFMA + {count} v_pk_mul_f32", clk,
                         basis=Basis.PARAMETER if count == 1 else Basis.EMERGENT,
                         body=(_MFMA, *[_PACKED] * count))
-    for count in (1, 2, 3, 4):
-        yield _follows(f"MFMA + {count} v_pk_mul_f32 of another wave", 16.03 + 4.98 * count,
-                       body=(_MFMA,), other=(_PACKED,) * count)
+    for count, clk in ((1, 20.99), (2, 25.99), (3, 30.99), (4, 35.99)):
+        yield _follows(f"MFMA + {count} v_pk_mul_f32 of another wave", clk, body=(_MFMA,),
+                       other=(_PACKED,) * count)
     yield _follows("MFMA, 3 v_add_f32, MFMA, v_exp_f32", 36.05,
                    body=(_MFMA, _VALU, _VALU, _VALU, _MFMA, _EXP))
     yield _follows("MFMA, MFMA, 3 v_add_f32, v_exp_f32", 48.05,

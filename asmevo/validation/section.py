@@ -13,7 +13,7 @@ from asmevo.device.emulator.emulator import Emulator
 from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.isa.instruction import Unit
 from asmevo.validation.bench import Bench
-from asmevo.validation.loop import Loop
+from asmevo.validation.loop import Loop, LoopError
 from asmevo.validation.loop_body import loop_body
 from asmevo.validation.mca import Mca
 from asmevo.validation.microbenchmark import Microbenchmark, Quantity
@@ -58,8 +58,16 @@ class Loops:
     loops: Mapping[str, Loop]
 
     def rows(self, equipment: Equipment) -> Iterator[ValidationRow]:
-        for loop in self.loops.values():
-            yield loop.row(self.device, _ZEROS)
+        made: dict[str, ValidationRow] = {}
+        for key, loop in self.loops.items():
+            made[key] = loop.row(self.device, _ZEROS)
+            yield made[key]
+        for key, loop in self.loops.items():
+            if loop.against is not None:
+                if loop.against not in made:
+                    raise LoopError(f"the loop '{key}' is against '{loop.against}', which is not "
+                                    f"one of {', '.join(made)}")
+                yield loop.ratio(made[key], made[loop.against])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""SGLang's Triton kernels, compiled here for gfx942, against NumPy.
+"""Triton kernels of SGLang and AITER, compiled here for gfx942, against NumPy.
 
 The first run downloads the pinned wheel; without a network these tests are skipped.
 """
@@ -17,15 +17,16 @@ from asmevo.report.result import Result, Status
 if TYPE_CHECKING:
     from pathlib import Path
 
-KERNELS = ("awq_gemm", "fused_moe", "fused_moe_lora", "gemm_a8w8_blockscale")
+KERNELS = {"awq_gemm": "sglang", "fused_moe": "sglang", "fused_moe_lora": "sglang",
+           "gemm_a8w8_blockscale": "sglang", "attention": "amd-aiter"}
 
 
-@pytest.fixture(scope="module")
-def wheel() -> Path:
+@pytest.fixture
+def wheel(name: str) -> Path:
     try:
-        return fetch(PINNED["sglang"])
+        return fetch(PINNED[KERNELS[name]])
     except CompileError as error:
-        pytest.skip(f"needs the wheel that the kernels come from: {error}")
+        pytest.skip(f"needs the wheel that the kernel comes from: {error}")
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -36,7 +37,7 @@ def test_kernel(wheel: Path, run: Callable[..., Result], name: str) -> None:
     assert result.status is Status.AGREES, result.error
     assert result.details is not None
     for launch in result.details["launches"]:
-        (buffer,) = (b for b in launch["buffers"] if b["role"] != "input")
+        buffer = next(b for b in launch["buffers"] if b["role"] != "input")
         assert buffer["within"] is True
         assert buffer["accuracy"]["cosine"] > 0.99999
         assert buffer["zero"] < buffer["count"] / 2 or name == "fused_moe_lora"

@@ -65,6 +65,8 @@ def test_a_document_gets_the_table_and_a_changed_parameter_shows(
     (("task.sections=[nonsense]",), "nonsense"),
     (("task.sections=[]",), "nothing"),
     (("task.sections=[mca]", "task.parts.mca=3"), "not a section"),
+    (("+task.targets.mean=0.1",), "'mean' is not"),
+    (("~task.targets.rank",), "'rank' is missing"),
 ])
 def test_sections_that_are_none_are_refused(
         run: RunTask, overrides: tuple[str, ...], message: str) -> None:

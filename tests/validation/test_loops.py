@@ -11,6 +11,7 @@ from hydra import compose, initialize_config_dir
 
 from asmevo.__main__ import config_folder
 from asmevo.codeobject.source import LocalFile
+from asmevo.codeobject.toolchain import ZigToolchain
 from asmevo.config import register
 from asmevo.device.device import LaunchState
 from asmevo.dispatch.declared import DeclaredOracle
@@ -20,6 +21,7 @@ from asmevo.isa.program import Program
 from asmevo.task.session import make
 from asmevo.validation.loop import Loop, LoopError
 from asmevo.validation.loop_body import loop_body
+from asmevo.validation.section import Equipment, Loops
 from tests.validation.conftest import emulator
 
 ZEROS = DeclaredOracle(families=("zeros",))
@@ -66,6 +68,24 @@ def test_a_kernel_that_is_not_there_is_a_row_that_says_so(loop: Loop) -> None:
     row = replace(loop, kernel=absent).row(emulator(device="emulator_mi308x"), ZEROS)
     assert row.modelled is None
     assert "/absent/kernel.co" in row.note
+
+
+def test_a_loop_against_another(loop: Loop) -> None:
+    """The model gives both the same, for they are the same kernel."""
+    device = emulator(device="emulator_mi308x")
+    equipment = Equipment(device, ZigToolchain())
+    other = replace(loop, name="other", expected=60.0, against="fmha", ratio_goal=0.1)
+    rows = list(Loops(device, {"fmha": loop, "other": other}).rows(equipment))
+    assert [row.name for row in rows] == ["fmha", "other", "other / fmha"]
+    assert rows[2].expected == pytest.approx(60 / 54.24)
+    assert rows[2].modelled == 1
+    assert rows[2].within is True
+    absent = replace(other, kernel=replace(loop.kernel, source=LocalFile("/absent/kernel.co")))
+    *_, ratio = Loops(device, {"fmha": loop, "other": absent}).rows(equipment)
+    assert ratio.modelled is None
+    assert ratio.within is False
+    with pytest.raises(LoopError, match="'nobody'"):
+        list(Loops(device, {"other": replace(other, against="nobody")}).rows(equipment))
 
 
 def test_the_body_of_the_main_loop_has_its_matrix_operations_once(loop: Loop) -> None:
