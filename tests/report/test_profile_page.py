@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import asmevo.report
+import asmevo.report.profile_page as profile_page_module
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
@@ -238,6 +239,24 @@ def test_what_is_cut_off_is_said(program: Program, make_profile: MakeProfile) ->
     assert everything == Timeline.of(profile)
     assert not everything.truncation
     assert not Timeline.of(profile, limit=0).waves
+
+
+def test_lines_left_out_are_those_without_stalls(
+        program: Program, make_profile: MakeProfile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_page_module, "_MOST_LINES", 9)
+    monkeypatch.setattr(profile_page_module, "_MOST_ROWS", 2)
+    profile = make_profile()
+    windows = hot_windows([profile], program, count=1, max_length=6)
+    parsed = _Page(_page("k", program, profile, windows))
+    kept = [a["id"] for a, _ in parsed.all("tr") if "id" in a]
+    stalled = {f"i{i}" for i, counts in enumerate(profile.instructions) if counts.stalled}
+    assert len(kept) == 9
+    assert {f"i{i}" for i in range(windows[0].start, windows[0].stop)} <= set(kept)
+    assert set(kept) <= stalled
+    identifiers = {f"#{a['id']}" for _, a in parsed.elements if "id" in a}
+    assert {a["href"] for _, a in parsed.elements if "href" in a} <= identifiers
+    assert "3 lines that hold least" in parsed.by_id("listing")
+    assert "The 2 of 3 with the most stalled clk" in parsed.by_id("memory")
 
 
 def test_a_large_page_stays_small(program: Program, make_profile: MakeProfile) -> None:
