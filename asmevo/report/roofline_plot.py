@@ -13,9 +13,10 @@ from asmevo.profile.profile import MemoryLevel
 from asmevo.profile.roofline import Ceiling, Roofline
 from asmevo.report.causes import LEVELS
 
-_WIDTH, _HEIGHT = 620, 340
+_WIDTH, _HEIGHT = 620, 390
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 22, 14, 40
 _SHOWN_PART = 0.05  # of all operations, below which a class gets no roof
+_NAME = 46    # half the length of a slope's name
 _APART = 60  # pixels from which names of points stand beside each other
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -164,9 +165,9 @@ def _slopes(roofline: Roofline, axes: _Axes, slopes: list[Ceiling],
         x2, y2 = axes.x(ridge), axes.y(top)
         yield _line("slope", x1, y1, x2, y2)
         angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
-        # Beside each other, and the lowest below its line: slopes may be near one another.
-        at = x1 + (0.4 + 0.13 * number) * (x2 - x1)
-        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1) + (-5 if number else 14),
+        # On alternate sides, since slopes may be near one another, and below the roof.
+        at = max(min(x1 + 0.45 * (x2 - x1), x2 - _NAME * math.cos(math.radians(angle))), x1 + 4)
+        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1) + (-5 if number % 2 else 14),
                     f"{LEVELS[slope.level]} {quantity(bandwidth)}B/s", "middle", angle)
 
 
