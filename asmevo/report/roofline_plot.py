@@ -117,7 +117,7 @@ def _axes(roofline: Roofline, slopes: list[Ceiling], roofs: list[Ceiling]) -> _A
     top = max(rates)
     ridges = [top / _rate(slope, roofline) for slope in slopes]
     intensities = [value for value in roofline.intensity.values() if value > 0]
-    left = math.floor(math.log10(min([*intensities, *ridges]) / 2))
+    left = math.floor(math.log10(min([*intensities, *ridges]) / 8))
     right = math.ceil(math.log10(max([*intensities, *ridges]) * 2))
     high = math.ceil(math.log10(top * 1.2))
     low = math.floor(math.log10(min(roofline.achieved, *rates) / 2))
@@ -130,9 +130,11 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float, clip: bool = Tr
             f"{inside}/>")
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", turn: float = 0.0) -> str:
+def _text(x: float, y: float, text: str, anchor: str = "start", turn: float = 0.0,
+          beside: int = 0) -> str:
+    """``beside`` is how far from the point, across the direction in which the text runs."""
     turned = f' transform="rotate({turn:.1f} {x:.1f} {y:.1f})"' if turn else ""
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" dy="{beside}" text-anchor="{anchor}"{turned}>'
             f"{escape(text)}</text>")
 
 
@@ -167,8 +169,9 @@ def _slopes(roofline: Roofline, axes: _Axes, slopes: list[Ceiling],
         angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
         # On alternate sides, since slopes may be near one another, and below the roof.
         at = max(min(x1 + 0.45 * (x2 - x1), x2 - _NAME * math.cos(math.radians(angle))), x1 + 4)
-        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1) + (-5 if number % 2 else 14),
-                    f"{LEVELS[slope.level]} {quantity(bandwidth)}B/s", "middle", angle)
+        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1),
+                    f"{LEVELS[slope.level]} {quantity(bandwidth)}B/s", "middle", angle,
+                    beside=-4 if number % 2 else 12)
 
 
 def _roofs(roofline: Roofline, axes: _Axes, roofs: list[Ceiling]) -> Iterator[str]:
