@@ -37,7 +37,7 @@ def test_points_lie_below_their_slopes_by_the_busy_share() -> None:
     assert points.keys() == {"L2", "HBM"}
     slopes = re.findall(
         r'class="slope" x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)"', drawn)
-    lines = sorted((tuple(map(float, slope)) for slope in slopes), key=lambda s: s[1])
+    lines = sorted((tuple(map(float, slope)) for slope in slopes), key=lambda s: s[2])
     for (x1, y1, x2, y2), name, share in zip(lines, ("L2", "HBM"), (0.36, 0.9), strict=True):
         x, y = points[name]
         on_slope = y1 + (x - x1) / (x2 - x1) * (y2 - y1)
