@@ -58,8 +58,9 @@ class Dependences:
     ) -> None:
         self.start, self.stop = start, stop
         self._assume_disjoint = assume_disjoint
+        self._instructions = program.instructions
+        self._fences, self._guards = fences, guards
         self.predecessors: dict[int, set[int]] = {}
-        self._registers: dict[tuple[int, int, EdgeKind], int] = {}
         instructions = program.instructions
         writer: dict[int, int] = {}
         readers: dict[int, list[int]] = {}
@@ -71,28 +72,25 @@ class Dependences:
             for register in members(i.reads):
                 if register in writer:
                     before.add(writer[register])
-                    self._note(writer[register], index, EdgeKind.RAW, register)
             for register in members(i.writes):
                 if register in writer:
                     before.add(writer[register])
-                    self._note(writer[register], index, EdgeKind.WAW, register)
-                for reader in readers.get(register, ()):
-                    before.add(reader)
-                    self._note(reader, index, EdgeKind.WAR, register)
+                before.update(readers.get(register, ()))
             is_barrier = i.unit is Unit.BARRIER or index in guards
             if i.accesses_memory or is_barrier:
-                ordered = {a for a in accesses
-                           if is_barrier or self._ordered(instructions, a, index)}
                 if barrier >= 0:
-                    ordered.add(barrier)
-                self._order(ordered, index, EdgeKind.MEMORY, before)
+                    before.add(barrier)
+                before.update(
+                    a for a in accesses
+                    if is_barrier or self._ordered(instructions, a, index)
+                )
                 accesses.append(index)
             if is_barrier:
                 barrier = index
             if fence >= 0:
-                self._order({fence}, index, EdgeKind.FENCE, before)
+                before.add(fence)
             if index in fences:
-                self._order(set(range(max(fence, start), index)), index, EdgeKind.FENCE, before)
+                before.update(range(max(fence, start), index))
                 fence = index
             before.discard(index)
             self.predecessors[index] = before
@@ -104,19 +102,50 @@ class Dependences:
 
     def edges(self) -> tuple[Edge, ...]:
         """The dependences with their kinds, by consumer and producer."""
-        ordered = sorted(self._registers, key=lambda key: (key[1], key[0], key[2]))
-        return tuple(Edge(*key, self._registers[key]) for key in ordered)
+        found: list[Edge] = []
+        writer: dict[int, int] = {}
+        readers: dict[int, set[int]] = {}
+        for index in range(self.start, self.stop):
+            i = self._instructions[index]
+            registers: dict[tuple[int, EdgeKind], int] = {}
 
-    def _note(self, producer: int, consumer: int, kind: EdgeKind, register: int) -> None:
-        if producer != consumer:
-            key = (producer, consumer, kind)
-            self._registers[key] = self._registers.get(key, 0) | 1 << register
+            def note(producer: int, kind: EdgeKind, register: int,
+                     registers: dict[tuple[int, EdgeKind], int] = registers) -> None:
+                registers[producer, kind] = registers.get((producer, kind), 0) | 1 << register
 
-    def _order(self, producers: set[int], consumer: int, kind: EdgeKind,
-               before: set[int]) -> None:
-        before |= producers
-        for producer in producers - {consumer}:
-            self._registers.setdefault((producer, consumer, kind), 0)
+            for register in members(i.reads):
+                if register in writer:
+                    note(writer[register], EdgeKind.RAW, register)
+            for register in members(i.writes):
+                if register in writer:
+                    note(writer[register], EdgeKind.WAW, register)
+                for reader in readers.get(register, ()):
+                    note(reader, EdgeKind.WAR, register)
+            for producer in self.predecessors[index]:
+                kind = self._order(producer, index)
+                if kind is not None:
+                    registers[producer, kind] = 0
+            found += [Edge(producer, index, kind, registers[producer, kind])
+                      for producer, kind in sorted(registers)]
+            for register in members(i.reads):
+                readers.setdefault(register, set()).add(index)
+            for register in members(i.writes):
+                writer[register] = index
+                readers[register] = {index} if i.reads >> register & 1 else set()
+        return tuple(found)
+
+    def _order(self, producer: int, consumer: int) -> EdgeKind | None:
+        """Why two instructions keep their order beside their registers."""
+        if producer in self._fences or consumer in self._fences:
+            return EdgeKind.FENCE
+        first, second = self._instructions[producer], self._instructions[consumer]
+        barriers = [k for k, i in ((producer, first), (consumer, second))
+                    if i.unit is Unit.BARRIER or k in self._guards]
+        touches = [first.accesses_memory or producer in barriers,
+                   second.accesses_memory or consumer in barriers]
+        if all(touches) and (barriers or self._ordered(self._instructions, producer, consumer)):
+            return EdgeKind.MEMORY
+        return None
 
     def _ordered(self, instructions: tuple[Instruction, ...], a: int, b: int) -> bool:
         first, second = instructions[a], instructions[b]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.hazard_rules import rules
-from asmevo.isa.hazards import hazards, smallest_nop
+from asmevo.isa.hazards import hazards, requirements, smallest_nop, smallest_nops
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 
@@ -279,6 +279,28 @@ def test_a_nop_may_shrink_to_smallest_and_no_further(lines: list[str]) -> None:
         for operand in range(int(line.split()[1]) + 1):
             shorter = _pairs(_program([*lines[:index], f"s_nop {operand}", *lines[index + 1:]]))
             assert (shorter <= known) is (smallest is None or operand >= smallest)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_LINES.filter(lambda line: "branch" not in line), max_size=14))
+def test_requirements_that_are_not_met_are_the_hazards(lines: list[str]) -> None:
+    program = _program(lines)
+    found = requirements(program, [(0, len(program))])
+    assert {(r.kind, r.producer, r.consumer) for r in found if r.found < r.needed} == (
+        _pairs(program))
+    nops = [k for k, line in enumerate(lines) if line.startswith("s_nop")]
+    assert smallest_nops(program, nops) == {k: smallest_nop(program, k) for k in nops}
+
+
+def test_a_requirement_that_is_met_says_by_how_much(write: Write) -> None:
+    program = write("""
+        v_readfirstlane_b32 s4, v9
+        s_nop 6
+        buffer_load_dword v0, off, s[4:7], 0
+        s_endpgm""")
+    (found,) = requirements(program, [(0, 3)])
+    assert (found.producer, found.consumer, found.needed, found.found) == (0, 2, 5, 7)
+    assert requirements(program, [(1, 3)]) == ()
 
 
 def _program(lines: list[str]) -> Program:

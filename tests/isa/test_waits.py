@@ -12,7 +12,7 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import loosest_wait, missing_waits
+from asmevo.isa.waits import awaited, loosest_wait, missing_waits
 
 Write = Callable[[str], Program]
 Pair = tuple[str, int, int]
@@ -215,6 +215,32 @@ def _after(program: Program, index: int, queues: Queues) -> Queues:
 def test_missing_waits_are_those_of_some_path(lines: list[str]) -> None:
     program = _program(lines)
     assert _pairs(missing_waits(program)) == _walk(program)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_LINES, max_size=12))
+def test_a_wait_is_for_what_it_takes_out_of_flight(lines: list[str]) -> None:
+    program = _program(lines)
+    queues: Queues = ((), (), frozenset())
+    expected = {}
+    for index in range(len(lines)):
+        before = {k for queue in queues for k in queue}
+        queues = _after(program, index, queues)
+        if program.instructions[index].wait is not None:
+            expected[index] = tuple(sorted(before - {k for queue in queues for k in queue}))
+    assert awaited(program) == expected
+
+
+def test_a_wait_in_a_loop_is_for_the_round_before_as_well(write: Write) -> None:
+    program = write(f"""
+        {LOAD.format(0)}
+        top:
+        s_waitcnt vmcnt(0)
+        v_mov_b32_e32 v1, v0
+        {LOAD.format(0)}
+        s_cbranch_scc1 top
+        s_endpgm""")
+    assert awaited(program) == {1: (0, 3)}
 
 
 def _with_wait(lines: list[str], index: int, wait: WaitCount) -> set[Pair]:

@@ -11,8 +11,14 @@ from hydra.utils import instantiate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.dataflow import liveness
+from asmevo.isa.dependence import EdgeKind
+from asmevo.isa.hazards import hazards
+from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import mask, names
+from asmevo.isa.waits import awaited
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.profile.windows import ProfileError, WindowFinder, basic_blocks, hot_windows
@@ -112,6 +118,46 @@ def test_windows_are_disjoint_sorted_and_inside_blocks(
     assert sum(w.share for w in windows) <= 1 + 1e-9
     if count >= len(stalls):
         assert {i for i, s in enumerate(stalls) if s} <= set(covered)
+
+
+@pytest.mark.parametrize("kernel", ["layer_norm", "i8gemm"])
+def test_windows_of_real_kernels_say_what_constrains_them(
+        kernel: str, request: pytest.FixtureRequest) -> None:
+    program: Program = request.getfixturevalue(kernel)
+    stalls = {Unit.WAIT: StallCause.VMCNT, Unit.MFMA: StallCause.UNIT_BUSY,
+              Unit.NOP: StallCause.NOP}
+    profile = Profile("d", "modelled", "x", 0, tuple(
+        InstructionProfile(4, {stalls[i.unit]: 400} if i.unit in stalls else {})
+        for i in program.instructions))
+    windows = hot_windows([profile], program, count=8, max_length=48)
+    live, cfg = liveness(program), Cfg.of(program)
+    awaited_by = awaited(program)
+    assert len(windows) == 8
+    for window in windows:
+        inside = range(window.start, window.stop)
+        assert window.executions == 4
+        assert window.stalled == sum(profile.instructions[k].stalled for k in inside)
+        # What the window needs is live in front of it.
+        before = 0
+        for previous in cfg.previous_indices(window.start):
+            before |= live[previous]
+        if window.start:
+            assert window.live_in & ~before == 0
+        assert window.live_out & ~(live[window.stop - 1] & window.writes) == 0
+        assert window.live_through & (window.live_in | window.writes) == 0
+        assert live[window.stop - 1] & ~(
+            window.live_out | window.live_through | window.live_in) == 0
+        assert window.pressure <= 512
+        assert all(e.producer in inside and e.consumer in inside and e.producer < e.consumer
+                   for e in window.edges)
+        waits = {(e.producer, e.consumer) for e in window.edges if e.kind is EdgeKind.WAIT}
+        assert waits == {(k, w.index) for w in window.waits for k in w.operations
+                         if window.start <= k < w.index}
+        assert {w.index: w.operations for w in window.waits} == {
+            k: awaited_by[k] for k in inside if k in awaited_by}
+        broken = {(v.producer, v.consumer) for v in hazards(program)}
+        assert all(h.found >= h.needed or (h.producer, h.consumer) in broken
+                   for h in window.hazards)
 
 
 def test_the_default_configuration_builds_a_finder() -> None:

@@ -15,6 +15,7 @@ from asmevo.profile.errors import ProfileError
 from asmevo.profile.machine import Machine
 from asmevo.profile.pipes import TURN, WAVE
 from asmevo.profile.profile import MemoryLevel
+from asmevo.profile.rocprof.kernel_names import recorded_names
 from asmevo.profile.rocprof.recording import Recording
 from asmevo.profile.roofline import Ceiling, Limit, Roofline, place
 
@@ -50,7 +51,8 @@ def kernel_counters(recording: Recording, kernel: str,
     Passes that collected different counters complement each other. Raises ProfileError when nothing
     was collected of the kernel, or no duration.
     """
-    known = {kernel, *names}
+    known = recorded_names(kernel, names, (
+        name for one in recording.launches.values() for name in one.kernels))
     launches = [one for one in recording.launches.values() if one.kernels & known]
     values: dict[str, list[float]] = {}
     for launch in launches:

@@ -21,6 +21,7 @@ from asmevo.profile.pipes import TURN
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.profile.rocprof.csv_files import read_csv
 from asmevo.profile.rocprof.json_files import read_json
+from asmevo.profile.rocprof.kernel_names import recorded_names
 from asmevo.profile.rocprof.recording import Launch, Method, Recording, Sample
 from asmevo.profile.rocprof.stall_reasons import cause_at, stall_cause
 
@@ -56,15 +57,17 @@ def measured_profile(recording: Recording, program: Program, kernel: str, *, add
     files are placed; their texts must be those of ``program``. CSV files have texts only: one that
     stands at several places is refused, or left out with ``skip_ambiguous``, and all samples must
     be of this kernel where no kernel trace tells which are. ``names`` are further names of the
-    kernel, such as the demangled one that kernel traces show. ``device`` and ``clock_mhz`` are the
-    recorded GPU's unless given: the clock is the busy cycles over the durations where both were
-    recorded, else the highest engine clock. ``cycles`` are the median duration's, 0 if unknown.
+    kernel in kernel traces, beside its symbol and what that is plainly demangled to. ``device`` and
+    ``clock_mhz`` are the recorded GPU's unless given: the clock is the busy cycles over the
+    durations where both were recorded, else the highest engine clock. ``cycles`` are the median
+    duration's, 0 if unknown.
 
     Raises ProfileError when nothing was recorded of the kernel, and ControlFlowError.
     """
     if recording.method is None:
         raise ProfileError("the files have no PC samples")
-    known = {kernel, *names}
+    known = {kernel, *names, *recorded_names(kernel, names, (
+        name for launch in recording.launches.values() for name in launch.kernels))}
     launches = [launch for launch in recording.launches.values() if launch.kernels & known]
     if recording.launches and not launches:
         shown = sorted(n for launch in recording.launches.values() for n in launch.kernels)

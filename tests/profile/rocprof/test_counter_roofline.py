@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 @pytest.mark.parametrize("file", ["counter_collection.csv", "results.json"])
 def test_counters_of_a_recording(file: str) -> None:
     recording = read_recording([HERE / file])
-    counters, nanoseconds = kernel_counters(recording, "scale(float*, float)")
+    counters, nanoseconds = kernel_counters(recording, "_Z5scalePff")
     assert counters == {"SQ_WAVES": 16.0, "GRBM_GUI_ACTIVE": 120_000.0}
     assert nanoseconds == 10_000
     with pytest.raises(ProfileError, match="no counters of 'other'"):
