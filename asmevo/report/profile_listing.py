@@ -239,7 +239,9 @@ def stall_bar(stalls: Mapping[str, int], most: int, width: int) -> Text:
             drawn += whole
     rest = int((reached - drawn) * 8)
     if rest or (stalls and not drawn):
-        bar.append(_EIGHTHS[max(rest, 1)], CAUSES[StallCause([*stalls][-1])].terminal)
+        # The rest of the causes, or all of them in a bar that is too short for one.
+        cause = [*stalls][-1 if drawn else 0]
+        bar.append(_EIGHTHS[max(rest, 1)], CAUSES[StallCause(cause)].terminal)
         drawn += 1
     bar.append(" " * (width - drawn))
     return bar

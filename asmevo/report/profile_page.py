@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,9 +42,11 @@ from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
+_SCRIPTS = ("timeline_data.js", "profile.js")
 _CHUNK = 150        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
-_MOST_WAVES = 1000  # rows of the table of waves
+_MOST_LINES = 50_000  # of the listing; AITER's longest kernel has 31,782
+_MOST_ROWS = 1000   # of the tables of waves and of memory instructions
 _BAR = 1000
 
 
@@ -67,8 +70,10 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
     environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True,
                               undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = environment.get_template("profile.css").render(variables=_variables, fills=_fills)
-    script = (_FOLDER / "profile.js").read_text(encoding="utf-8")
+    script = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     stalls = list(_stalls(profile))
+    lines = _shown(listing)
+    shown = {line.index for line in lines}
     return environment.get_template("profile.html.j2").render(
         kernel=printable(subject.kernel), version=printable(subject.version),
         beside=[(printable(name), quote(page)) for name, page in subject.beside.items()],
@@ -90,8 +95,10 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         timeline_json=_json({**packed(timeline), "clock": profile.clock_mhz}),
         windows=[_window(window, listing) for window in windows],
         windows_sentence=f"{window_facts.sentence(windows)}.",
-        memory=list(_memory(listing)), levels=list(LEVELS.values()),
-        loops_unknown=listing.loops_unknown, chunks=list(_chunks(listing)),
+        memory=list(islice(_memory(listing), _MOST_ROWS)), levels=list(LEVELS.values()),
+        memory_count=sum(line.counts.memory is not None for line in listing.lines),
+        loops_unknown=listing.loops_unknown, chunks=list(_chunks(lines)), shown=shown,
+        left_out=len(listing.lines) - len(lines),
     )
 
 
@@ -178,7 +185,7 @@ def _stalls(profile: Profile) -> Iterator[dict[str, Any]]:
 
 
 def _waves(profile: Profile) -> Iterator[dict[str, Any]]:
-    for wave in profile.waves[:_MOST_WAVES]:
+    for wave in profile.waves[:_MOST_ROWS]:
         mostly = max(wave.stalls, key=lambda c: wave.stalls[c]) if wave.stalled else None
         yield {
             "workgroup": wave.workgroup, "wave": wave.wave, "unit": wave.unit, "simd": wave.simd,
@@ -237,10 +244,19 @@ def _memory(listing: Listing) -> Iterator[dict[str, Any]]:
             }
 
 
-def _chunks(listing: Listing) -> Iterator[list[dict[str, Any]]]:
-    most = max((line.counts.stalled for line in listing.lines), default=0)
-    for first in range(0, len(listing.lines), _CHUNK):
-        yield [_line(line, most) for line in listing.lines[first:first + _CHUNK]]
+def _shown(listing: Listing) -> Sequence[Line]:
+    """As many lines as a page can hold, those that tell nothing left out first."""
+    if len(listing.lines) <= _MOST_LINES:
+        return listing.lines
+    ranked = sorted(listing.lines, key=lambda line: (
+        line.window is None, not line.counts.stalled, not line.counts.issued, line.index))
+    return sorted(ranked[:_MOST_LINES], key=lambda line: line.index)
+
+
+def _chunks(lines: Sequence[Line]) -> Iterator[list[dict[str, Any]]]:
+    most = max((line.counts.stalled for line in lines), default=0)
+    for first in range(0, len(lines), _CHUNK):
+        yield [_line(line, most) for line in lines[first:first + _CHUNK]]
 
 
 def _line(line: Line, most: int) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from asmevo.profile.profile import MemoryLevel
 from asmevo.profile.roofline import Ceiling, Roofline
 from asmevo.report.causes import LEVELS
 
-_WIDTH, _HEIGHT = 620, 340
+_WIDTH, _HEIGHT = 620, 390
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 22, 14, 40
 _SHOWN_PART = 0.05  # of all operations, below which a class gets no roof
+_NAME = 46    # half the length of a slope's name
 _APART = 60  # pixels from which names of points stand beside each other
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -116,7 +117,7 @@ def _axes(roofline: Roofline, slopes: list[Ceiling], roofs: list[Ceiling]) -> _A
     top = max(rates)
     ridges = [top / _rate(slope, roofline) for slope in slopes]
     intensities = [value for value in roofline.intensity.values() if value > 0]
-    left = math.floor(math.log10(min([*intensities, *ridges]) / 2))
+    left = math.floor(math.log10(min([*intensities, *ridges]) / 8))
     right = math.ceil(math.log10(max([*intensities, *ridges]) * 2))
     high = math.ceil(math.log10(top * 1.2))
     low = math.floor(math.log10(min(roofline.achieved, *rates) / 2))
@@ -129,9 +130,11 @@ def _line(kind: str, x1: float, y1: float, x2: float, y2: float, clip: bool = Tr
             f"{inside}/>")
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start", turn: float = 0.0) -> str:
+def _text(x: float, y: float, text: str, anchor: str = "start", turn: float = 0.0,
+          beside: int = 0) -> str:
+    """``beside`` is how far from the point, across the direction in which the text runs."""
     turned = f' transform="rotate({turn:.1f} {x:.1f} {y:.1f})"' if turn else ""
-    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{turned}>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" dy="{beside}" text-anchor="{anchor}"{turned}>'
             f"{escape(text)}</text>")
 
 
@@ -164,10 +167,11 @@ def _slopes(roofline: Roofline, axes: _Axes, slopes: list[Ceiling],
         x2, y2 = axes.x(ridge), axes.y(top)
         yield _line("slope", x1, y1, x2, y2)
         angle = math.degrees(math.atan2(y2 - y1, x2 - x1))
-        # Beside each other, and the lowest below its line: slopes may be near one another.
-        at = x1 + (0.4 + 0.13 * number) * (x2 - x1)
-        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1) + (-5 if number else 14),
-                    f"{LEVELS[slope.level]} {quantity(bandwidth)}B/s", "middle", angle)
+        # On alternate sides, since slopes may be near one another, and below the roof.
+        at = max(min(x1 + 0.45 * (x2 - x1), x2 - _NAME * math.cos(math.radians(angle))), x1 + 4)
+        yield _text(at, y1 + (at - x1) / (x2 - x1) * (y2 - y1),
+                    f"{LEVELS[slope.level]} {quantity(bandwidth)}B/s", "middle", angle,
+                    beside=-4 if number % 2 else 12)
 
 
 def _roofs(roofline: Roofline, axes: _Axes, roofs: list[Ceiling]) -> Iterator[str]:

@@ -77,8 +77,12 @@ def from_code(session: Session, versions: Sequence[Version]) -> Iterator[Profile
                           "static estimate needs")
     for version in versions:
         code = program(version.code_object, session.symbol)
-        yield Profiled(version, code, static_estimate(code, machine), None,
-                       _room(session, version))
+        profile = static_estimate(code, machine)
+        isa = version.code_object.target.isa
+        if isa not in machine.name:
+            profile = replace(profile, scope=f"{profile.scope}; the object is for {isa}, latencies "
+                                             f"are those of {machine.name}")
+        yield Profiled(version, code, profile, None, _room(session, version))
 
 
 def from_files(session: Session, version: Version, files: Iterable[str], *,

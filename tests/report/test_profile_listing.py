@@ -99,6 +99,8 @@ def test_a_bar_has_the_colours_of_its_causes() -> None:
     bar = stall_bar({"vmcnt": 60, "barrier": 20}, 80, 8)
     assert [(span.start, span.end, span.style) for span in bar.spans[:2]] == [
         (0, 6, "yellow"), (6, 8, "bright_cyan")]
+    short = stall_bar({"vmcnt": 2, "barrier": 1}, 80, 8)
+    assert short.spans[0].style == "yellow"
 
 
 def test_every_cause_and_level_has_its_looks() -> None:

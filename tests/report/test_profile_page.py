@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import asmevo.report
+import asmevo.report.profile_page as profile_page_module
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
@@ -29,6 +30,7 @@ from asmevo.report.timeline import Timeline
 
 MakeProfile = Callable[..., Profile]
 
+PAGE = Path(asmevo.report.__path__[0]) / "page"
 _VOID = frozenset({"meta", "input", "col"})
 _OPTIONAL = frozenset({"td"})  # whose end tag HTML lets one leave out
 _HOSTILE = "</script><img src=x onerror=alert(1)>'\"&\u202e\x1b]0;"
@@ -239,6 +241,24 @@ def test_what_is_cut_off_is_said(program: Program, make_profile: MakeProfile) ->
     assert not Timeline.of(profile, limit=0).waves
 
 
+def test_lines_left_out_are_those_without_stalls(
+        program: Program, make_profile: MakeProfile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profile_page_module, "_MOST_LINES", 9)
+    monkeypatch.setattr(profile_page_module, "_MOST_ROWS", 2)
+    profile = make_profile()
+    windows = hot_windows([profile], program, count=1, max_length=6)
+    parsed = _Page(_page("k", program, profile, windows))
+    kept = [a["id"] for a, _ in parsed.all("tr") if "id" in a]
+    stalled = {f"i{i}" for i, counts in enumerate(profile.instructions) if counts.stalled}
+    assert len(kept) == 9
+    assert {f"i{i}" for i in range(windows[0].start, windows[0].stop)} <= set(kept)
+    assert set(kept) <= stalled
+    identifiers = {f"#{a['id']}" for _, a in parsed.elements if "id" in a}
+    assert {a["href"] for _, a in parsed.elements if "href" in a} <= identifiers
+    assert "3 lines that hold least" in parsed.by_id("listing")
+    assert "The 2 of 3 with the most stalled clk" in parsed.by_id("memory")
+
+
 def test_a_large_page_stays_small(program: Program, make_profile: MakeProfile) -> None:
     profile = make_profile(waves=40, trips=550)
     assert sum(map(len, profile.timeline)) > 190_000
@@ -254,20 +274,45 @@ def test_the_profile_of_another_program_is_refused(
 
 
 def test_the_script_refers_to_elements_that_exist(page: tuple[Profile, _Page]) -> None:
-    """And, where there is Node.js, is JavaScript."""
     _, parsed = page
-    script = Path(asmevo.report.__path__[0]) / "page" / "profile.js"
-    names = set(re.findall(r'\$\("([\w-]+)"\)', script.read_text()))
+    names = set(re.findall(r'\$\("([\w-]+)"\)', (PAGE / "profile.js").read_text()))
     identifiers = {a["id"] for _, a in parsed.elements if "id" in a}
     assert names <= identifiers
-    node = shutil.which("node")
-    if node is not None:
-        subprocess.run([node, "--check", str(script)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_script_finds_the_profile_s_stalls(page: tuple[Profile, _Page]) -> None:
+    profile, parsed = page
+    added = """
+    const packed = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    unpackTimeline(packed).then(({spans, waves}) => {
+      const clk = waves.map(() => ({}));
+      waves.forEach((wave, n) => {
+        for (let at = wave.first; at < wave.last; at++) {
+          if (at > wave.first && spans.start[at] < spans.end[at - 1]) throw Error("overlap");
+          const name = spans.code[at] ? packed.causes[spans.code[at] - 1] : "issue";
+          clk[n][name] = (clk[n][name] || 0) + spans.end[at] - spans.start[at];
+        }
+      });
+      console.log(JSON.stringify(clk));
+    });
+    """
+    (script,) = [text for a, text in parsed.all("script") if "type" not in a]
+    checked = subprocess.run(["node", "--check", "-"], input=script, text=True, check=False,
+                             capture_output=True)
+    assert checked.stderr == ""
+    done = subprocess.run(
+        ["node", "-e", (PAGE / "timeline_data.js").read_text() + added], text=True,
+        input=parsed.by_id("timeline-data"), capture_output=True, check=True)
+    found = json.loads(done.stdout)
+    for wave, clk in zip(profile.waves, found, strict=True):
+        assert clk.pop("issue") == wave.end - wave.start - wave.stalled
+        assert clk == {cause.value: n for cause, n in wave.stalls.items() if n}
 
 
 def test_colours_are_readable() -> None:
     """WCAG 2: text at least 4.5 to 1 on its background, in both themes."""
-    style = (Path(asmevo.report.__path__[0]) / "page" / "profile.css").read_text()
+    style = (PAGE / "profile.css").read_text()
     themes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", part))
               for part in style.split("@media (prefers-color-scheme: dark)")[:2]]
     assert len(themes) == 2

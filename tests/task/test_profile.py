@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -103,6 +104,13 @@ def test_without_a_launch_the_code_is_estimated(
     print_result(result)
     assert "static" in capsys.readouterr().out
     assert _launches(run("task=profile", "task.static=true"))[0]["stalls"] == launch["stalls"]
+
+
+def test_an_estimate_for_another_processor_says_so(run: RunTask) -> None:
+    other = next(str(file.locate()) for file in importlib.metadata.files("amd-aiter") or ()
+                 if file.name == "bf16gemm_outf32_tn_32x64_pf3.co" and "gfx950" in str(file))
+    (launch,) = _launches(run("task=profile", "kernel=file", f"kernel.source.path={other}"))
+    assert "the object is for gfx950, latencies are those of emulator:gfx942" in launch["scope"]
 
 
 def test_the_roofline_is_that_of_the_launch(

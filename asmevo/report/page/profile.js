@@ -1,4 +1,4 @@
-"use strict";
+// Behaviour of a profile's page; `unpackTimeline` is in timeline_data.js, which stands before this.
 (() => {
 const $ = id => document.getElementById(id);
 const rowOf = index => $("i" + index);
@@ -63,52 +63,10 @@ $("next-worst").addEventListener("click", () => goToWorst(worstAt + 1));
 const data = $("timeline-data");
 if (!data) return;
 const lanes = $("lanes"), overview = $("overview"), tip = $("tip"), range = $("range");
-const {causes, turn, waves: waveRows, events: encoded, clock} = JSON.parse(data.textContent);
-const names = ["issue", ...causes];
+const packed = JSON.parse(data.textContent);
+const clock = packed.clock, names = ["issue", ...packed.causes];
 const GUTTER = 122, AXIS = 36, ROW = 18, GAP = 3, OVERVIEW = 44, TALLEST = 600;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-
-const inflate = async text => {
-  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Int32Array(await new Response(stream).arrayBuffer());
-};
-
-// Spans of all events: one starts where the one before it ends, or later. Code 0 issues.
-const build = packed => {
-  const count = packed.length / 6, column = n => packed.subarray(n * count, (n + 1) * count);
-  const [instructions, readies, helds, issues, resumes, codes] = [0, 1, 2, 3, 4, 5].map(column);
-  const spans = {
-    start: new Int32Array(4 * count), end: new Int32Array(4 * count),
-    code: new Uint8Array(4 * count), of: new Int32Array(4 * count), count: 0,
-  };
-  const add = (start, end, code, instruction) => {
-    if (end <= start) return;
-    const at = spans.count++;
-    spans.start[at] = start; spans.end[at] = end; spans.code[at] = code; spans.of[at] = instruction;
-  };
-  const busy = names.indexOf("unit-busy");
-  const waves = [];
-  let at = 0;
-  for (const [unit, simd, slot, workgroup, wave, start, end, events] of waveRows) {
-    const first = spans.count;
-    let instruction = 0, clk = start;
-    for (const stop = at + events; at < stop; at++) {
-      instruction += instructions[at];
-      const ready = clk + readies[at], held = ready + helds[at], issue = held + issues[at];
-      const resume = issue + resumes[at], cause = codes[at] & 15, after = codes[at] >> 4;
-      const done = after ? Math.min(issue + turn, resume) : resume;
-      add(ready, held, cause, instruction);
-      add(held, issue, busy, instruction);
-      add(issue, done, 0, instruction);
-      add(done, resume, after, instruction);
-      clk = resume;
-    }
-    waves.push({unit, simd, slot, workgroup, wave, start, end: Math.max(end, clk),
-                first, last: spans.count});
-  }
-  return {spans, waves};
-};
 
 const main = ({spans, waves}) => {
   const places = new Map();
@@ -427,7 +385,7 @@ const main = ({spans, waves}) => {
   draw();
 };
 
-inflate(encoded).then(packed => main(build(packed))).catch(error => {
+unpackTimeline(packed).then(main).catch(error => {
   range.textContent = `The timeline cannot be shown: ${error.message}`;
 });
 })();
