@@ -27,8 +27,8 @@ def details(**changes: object) -> dict[str, Any]:
     return {"targets": [{"group": "g", "demand": "each within 5%", "found": "0 of 1",
                          "met": False}],
             "groups": [{"group": "g", "rows": 1, "answered": 1, "median": 0.25, "p90": 0.25,
-                        "worst": 0.25, "overall": 0.75, "within_kernel": None, "kernels": 0, "within_shape": 0.5,
-                        "shapes": 3}],
+                        "worst": 0.25, "overall": 0.75, "within_kernel": None, "kernels": 0,
+                        "within_shape": 0.5, "shapes": 3}],
             "rows": [row]}
 
 
