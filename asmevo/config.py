@@ -111,6 +111,9 @@ class ProfileConfig(TaskConfig):
     shapes: Any = MISSING
     family: str = MISSING
     static: bool = MISSING
+    samples: Any = None
+    recorded_as: str | None = None
+    skip_ambiguous: bool = MISSING
     events: int = MISSING
     trace: str | None = MISSING
     shown: int = MISSING

@@ -87,16 +87,11 @@ def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
     return values
 
 
-def _zeros(rng: np.random.Generator, count: int, scale: float) -> Floats:
-    return np.zeros(count, np.float32)
-
-
 _FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] = {
     "normal": _normal,
     "tiny": _tiny,
     "wide": _wide,
     "boundary": _boundary,
-    "zeros": _zeros,
 }
 
 
@@ -107,8 +102,8 @@ def generate(
 
     Integer and opaque elements are uniform over their whole range in every family but ``zeros``.
     """
-    if family not in _FLOAT_FAMILIES:
-        known = ", ".join(_FLOAT_FAMILIES)
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
         raise GeneratorError(f"unknown input family '{family}' (known: {known})")
     size = count * element.size
     if family == "zeros":

@@ -12,7 +12,7 @@ from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.profile.pipes import Pipe, pipe_times
 
-# Not work that could fill a stall: a scheduler places them anew.
+# No work that could fill a stall.
 _PLACED = frozenset({Unit.WAIT, Unit.NOP})
 
 
@@ -75,6 +75,10 @@ class BlockGraph:
 
     def unit(self, position: int) -> Unit:
         return self.instruction(position).unit
+
+    def is_placed(self, position: int) -> bool:
+        """Whether it is a wait or wait states: a scheduler places them as the rest needs."""
+        return self.unit(position) in _PLACED
 
     def last_writer(self, position: int) -> int | None:
         """The latest instruction of the block whose result ``position`` reads."""

@@ -10,21 +10,23 @@ of every instruction. No schedule of the same instructions is faster than the lo
   most the longest one seen of its unit;
 - data from before the block (a load issued earlier), which arrives no earlier than it did. In a
   loop of one block an operation of the round before may move within its body, too;
-- all issue turns, together with what no order changes: barriers, instruction fetch, and wait states
-  that only code outside the block needs;
+- all issue turns, together with what no order changes: instruction fetch, wait states that only
+  code outside the block needs, and barriers as far as waves of a workgroup wait there alike. What a
+  wave waits at barriers more than the least-waiting one of its workgroup over the whole run is
+  imbalance, and could go;
 - the busy time of every pipe over all waves that share it: a stall at a saturated unit, or one that
   other waves fill, is not lost.
 
 The difference is what the block can recover. It is shared out over its instructions by what each
 could hide at most: a memory or dependency stall as much as the rest of the block that may move
 between producer and use takes now; a busy unit as much issue work as other units could do
-meanwhile; an ``s_nop`` as much issue work as may stand in for it, and what no rule needs of it.
+meanwhile; an ``s_nop`` as much issue work as may stand in for it, and what no rule needs of it; a
+barrier the imbalance among its waits.
 
 Besides, instructions of eight bytes that straddle two fetch units lose what alignment would save,
-at most a turn each; and a barrier loses what a wave waits there more than the least-waiting wave of
-its workgroup does over the whole run: that is imbalance. Waiting for a slot on the compute unit is
-no matter of order, nor is a stall whose cause the profiler does not know. Limits of memory
-bandwidth are not looked at here: see the roofline.
+at most a turn each. Waiting for a slot on the compute unit is no matter of order, nor is a stall
+whose cause the profiler does not know. Limits of memory bandwidth are not looked at here: see the
+roofline.
 """
 
 from __future__ import annotations
@@ -56,7 +58,8 @@ def recoverable(analysis: Analysis, profile: Profile) -> list[float]:
     residency = _Residency.of(profile)
     slowest: dict[Unit, float] = {}
     blocks = [b for b in map(analysis.graph, analysis.blocks) if _is_stalled(b, profile)]
-    observed = [_Observed(block, profile) for block in blocks]
+    imbalance = _imbalance(profile)
+    observed = [_Observed(block, profile, imbalance) for block in blocks]
     for block in observed:
         for unit, clk in block.stalled_latencies():
             slowest[unit] = max(slowest.get(unit, 0.0), clk)
@@ -64,7 +67,6 @@ def recoverable(analysis: Analysis, profile: Profile) -> list[float]:
         for index, clk in block.recoverable(residency, slowest).items():
             found[index] += clk
     _add_fetch(analysis.program, profile, found)
-    _add_imbalance(profile, found)
     return found
 
 
@@ -100,10 +102,11 @@ class _Residency:
 class _Observed:
     """One block as it was executed, in clk per execution; positions count from its start."""
 
-    def __init__(self, graph: BlockGraph, profile: Profile) -> None:
+    def __init__(self, graph: BlockGraph, profile: Profile, imbalance: float) -> None:
         self.graph = graph
+        self.imbalance = imbalance
         own: Sequence[InstructionProfile] = profile.instructions[graph.start:graph.stop]
-        self.executions = max(i.issued for i in own)
+        self.executions = _executions(graph, own)
         self.stalls = [
             {cause: clk / self.executions for cause, clk in i.stalls.items()} for i in own]
         self.issue: list[float] = []  # the time at which each instruction issues
@@ -126,11 +129,16 @@ class _Observed:
         most = self._shares()
         claimed = sum(most)
         hideable = sum(s.get(cause, 0.0) for s in self.stalls for cause in _SCHEDULABLE)
+        hideable += sum(map(self._uneven, range(len(graph))))
         possible = min(max(self.total - self._bound(residency, slowest), 0.0), hideable)
         if claimed <= 0.0 or possible <= 0.0:
             return {}
         scale = min(1.0, possible / claimed) * self.executions
         return {graph.start + k: clk * scale for k, clk in enumerate(most) if clk > 0.0}
+
+    def _uneven(self, position: int) -> float:
+        """What waves wait at a barrier because they do not come alike."""
+        return self.stalls[position].get(StallCause.BARRIER, 0.0) * self.imbalance
 
     def _waited(self, position: int) -> float:
         return sum(self.stalls[position].get(cause, 0.0) for cause in MEMORY_CAUSES)
@@ -171,6 +179,7 @@ class _Observed:
         """The cost of an instruction that no order changes."""
         stalls = self.stalls[position]
         cost = sum(clk for cause, clk in stalls.items() if cause not in _SCHEDULABLE)
+        cost -= self._uneven(position)
         outside = self.graph.nops.get(position)
         if outside is not None:
             # A turn is left of a nop that others need, nothing of one that nobody does.
@@ -197,7 +206,7 @@ class _Observed:
         turns = [float(TURN)] * len(graph)
         most = []
         for k, stalls in enumerate(self.stalls):
-            share = 0.0
+            share = self._uneven(k)
             waited = self._waited(k)
             if waited > 0.0 and graph.holds(k):
                 share += min(waited, _time(clk, graph.movable_for_wait(k)))
@@ -218,6 +227,15 @@ class _Observed:
         return most
 
 
+def _executions(graph: BlockGraph, own: Sequence[InstructionProfile]) -> float:
+    """How often a block ran: what its instructions issued on average, for samples vary.
+
+    Profilers count no issues of waits and wait states, which no unit executes.
+    """
+    issued = [i.issued for k, i in enumerate(own) if not graph.is_placed(k)]
+    return sum(issued) / len(issued) if any(issued) else max(i.issued for i in own)
+
+
 def _time(clk: Sequence[float], positions: int) -> float:
     return sum(clk[k] for k in members(positions))
 
@@ -230,14 +248,11 @@ def _add_fetch(program: Program, profile: Profile, found: list[float]) -> None:
             found[index] += min(stalled, TURN * instruction.issued)
 
 
-def _add_imbalance(profile: Profile, found: list[float]) -> None:
-    """Spread each workgroup's imbalance over its barriers as the waits there are spread."""
+def _imbalance(profile: Profile) -> float:
+    """The share of all waits at barriers that even waves would not have."""
     waited: dict[tuple[int, int], list[int]] = defaultdict(list)
     for wave in profile.waves:
         waited[wave.unit, wave.workgroup].append(wave.stalls.get(StallCause.BARRIER, 0))
-    imbalance = sum(clk - min(group) for group in waited.values() for clk in group)
-    barriers = [i.stalls.get(StallCause.BARRIER, 0) for i in profile.instructions]
-    total = sum(barriers)
-    for index, clk in enumerate(barriers):
-        if clk:
-            found[index] += min(clk, imbalance * clk / total)
+    uneven = sum(clk - min(group) for group in waited.values() for clk in group)
+    total = sum(clk for group in waited.values() for clk in group)
+    return uneven / total if total else 0.0

@@ -9,7 +9,7 @@ vL1D are those that lanes asked for, farther away those of whole lines. All 64 l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,7 +19,7 @@ from asmevo.profile.arithmetic import OperationClass, operations, peak
 from asmevo.profile.errors import ProfileError
 from asmevo.profile.machine import Machine
 from asmevo.profile.pipes import TURN, Pipe, pipe_times
-from asmevo.profile.profile import MemoryLevel, Profile
+from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 
 _LINE = 128
 _LEVELS = (MemoryLevel.L1, MemoryLevel.L2, MemoryLevel.MALL, MemoryLevel.HBM)
@@ -100,6 +100,37 @@ def roofline(profile: Profile, program: Program, machine: Machine, *,
     return _Placement(profile, program, machine, workgroups).roofline()
 
 
+def place(dispatch: str, machine: Machine, clock_mhz: int, cycles: int, *,
+          operations: Mapping[OperationClass, float], moved: Mapping[MemoryLevel, float],
+          lds_bytes: float, ceilings: Iterable[Ceiling],
+          causes: Mapping[StallCause, int]) -> Roofline:
+    """The roofline of a dispatch whose work and ceilings are known, and the limit they name."""
+    ranked = tuple(sorted(ceilings, key=lambda c: -c.utilisation))
+    best = ranked[0] if ranked and ranked[0].utilisation >= LIMITING else None
+    roof = ranked[0].utilisation if ranked else 0.0
+    total = sum(operations.values())
+    achieved = total * clock_mhz * 1e6 / cycles
+    return Roofline(
+        dispatch, machine.name, clock_mhz, cycles, operations, moved, lds_bytes,
+        intensity={level: total / count for level, count in moved.items() if count},
+        achieved=achieved, attainable=achieved / roof if roof else 0.0, ceilings=ranked,
+        limit=Limit.LATENCY if best is None else best.limit,
+        level=None if best is None else best.level,
+        evidence=_evidence(ranked, best is None, causes))
+
+
+def _evidence(ceilings: Sequence[Ceiling], latency: bool,
+              causes: Mapping[StallCause, int]) -> tuple[str, ...]:
+    lines = [f"no resource reaches {LIMITING:.0%} of its ceiling"] if latency else []
+    lines += [f"{c.name} used {c.utilisation:.1%}" for c in ceilings]
+    stalled = sum(causes.values())
+    if stalled:
+        most = Counter(causes).most_common(4)
+        lines.append("stalled cycles: " + ", ".join(
+            f"{cause.value} {clk / stalled:.0%}" for cause, clk in most))
+    return tuple(lines)
+
+
 class _Placement:
     def __init__(self, profile: Profile, program: Program, machine: Machine,
                  workgroups: int | None) -> None:
@@ -138,26 +169,17 @@ class _Placement:
                 self.lines.update(memory.lines)
 
     def roofline(self) -> Roofline:
-        profile, machine = self.profile, self.machine
-        clock = profile.clock_mhz or machine.clock_mhz
+        profile = self.profile
+        clock = profile.clock_mhz or self.machine.clock_mhz
         moved = self._bytes()
-        total = float(sum(self.operations.values())) * self.scale
-        ceilings = tuple(sorted((*self._bandwidths(moved, clock), *self._compute()),
-                                key=lambda c: -c.utilisation))
-        best = ceilings[0] if ceilings else None
-        limited = best is not None and best.utilisation >= LIMITING
-        second = clock * 1e6 / profile.cycles
-        roof = max((c.utilisation for c in ceilings), default=0.0)
-        return Roofline(
-            profile.dispatch, machine.name, clock, profile.cycles,
-            operations={c: n * self.scale for c, n in self.operations.items()}, bytes=moved,
+        causes: Counter[StallCause] = Counter()
+        for instruction in profile.instructions:
+            causes.update(instruction.stalls)
+        return place(
+            profile.dispatch, self.machine, clock, profile.cycles,
+            operations={c: n * self.scale for c, n in self.operations.items()}, moved=moved,
             lds_bytes=self.lds_bytes * self.scale,
-            intensity={level: total / count for level, count in moved.items() if count},
-            achieved=total * second, attainable=total * second / roof if roof else 0.0,
-            ceilings=ceilings,
-            limit=best.limit if best is not None and limited else Limit.LATENCY,
-            level=best.level if best is not None and limited else None,
-            evidence=self._evidence(ceilings))
+            ceilings=[*self._bandwidths(moved, clock), *self._compute()], causes=causes)
 
     def _bytes(self) -> dict[MemoryLevel, float]:
         moved: dict[MemoryLevel, float] = {}
@@ -208,16 +230,3 @@ class _Placement:
                     most * self.active,
                     count / (most * self.unit_clk)))
         return found
-
-    def _evidence(self, ceilings: Sequence[Ceiling]) -> tuple[str, ...]:
-        lines = [f"{c.name} used {c.utilisation:.1%}" for c in ceilings]
-        causes: Counter[str] = Counter()
-        for instruction in self.profile.instructions:
-            causes.update({cause.value: clk for cause, clk in instruction.stalls.items()})
-        stalled = causes.total()
-        if not ceilings or ceilings[0].utilisation < LIMITING:
-            lines.insert(0, f"no resource reaches {LIMITING:.0%} of its ceiling")
-        if stalled:
-            lines.append("stalled cycles: " + ", ".join(
-                f"{cause} {clk / stalled:.0%}" for cause, clk in causes.most_common(4)))
-        return tuple(lines)

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from asmevo.isa.cfg import Loop
 from asmevo.isa.dependence import Edge, EdgeKind
 from asmevo.isa.hazards import requirements
 from asmevo.isa.program import Program
 from asmevo.isa.registers import ALL_AGPR_MASK, ALL_VGPR_MASK
 from asmevo.profile.analysis import Analysis, Range, basic_blocks
+from asmevo.profile.edge_counts import edge_counts
 from asmevo.profile.errors import ProfileError
 from asmevo.profile.hotwindow import HotWindow, Wait, total_share
 from asmevo.profile.profile import Profile, StallCause
@@ -116,6 +116,8 @@ class _Builder:
         self._issued = [sum(p.instructions[k].issued for p in profiles)
                         for k in range(len(analysis.program))]
         self._loops = analysis.cfg.loops()
+        self._executions = [max(self._issued[b.start:b.end]) for b in analysis.cfg.blocks]
+        self._edge_counts = edge_counts(analysis.cfg, self._executions)
 
     def window(self, start: int, stop: int) -> HotWindow:
         analysis = self._analysis
@@ -165,24 +167,12 @@ class _Builder:
                    key=lambda loop: len(loop.blocks), default=None)
         if loop is None:
             return None
-        entries = self._crossings(loop)
-        rounds = self._executions(loop.header)
-        return rounds / entries if entries and rounds else None
-
-    def _executions(self, number: int) -> int:
-        block = self._analysis.cfg.blocks[number]
-        return max(self._issued[block.start:block.end])
-
-    def _crossings(self, loop: Loop) -> int | None:
-        """How often the loop was entered, or as well left, if blocks count nothing else."""
-        blocks = self._analysis.cfg.blocks
-        before = [p for p in blocks[loop.header].predecessors if p not in loop.blocks]
-        if before and all(len(blocks[p].successors) == 1 for p in before):
-            return sum(self._executions(p) for p in before)
-        after = {s for n in loop.blocks for s in blocks[n].successors if s not in loop.blocks}
-        if after and all(p in loop.blocks for s in after for p in blocks[s].predecessors):
-            return sum(self._executions(s) for s in after)
-        return None
+        before = self._analysis.cfg.blocks[loop.header].predecessors
+        entering = [self._edge_counts.get((p, loop.header)) for p in before if p not in loop.blocks]
+        entries = sum(count for count in entering if count is not None)
+        if None in entering or entries < 1:
+            return None
+        return self._executions[loop.header] / entries
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,13 @@ def total_stalls(profile: Profile) -> Counter[StallCause]:
     return total
 
 
+def issues(profile: Profile) -> tuple[str, int]:
+    """What a profile's issue counts are, and their sum."""
+    name = {"measured": "samples that issued", "static": "weighted issues"}.get(
+        profile.source, "instructions issued")
+    return name, sum(counts.issued for counts in profile.instructions)
+
+
 def microseconds(clk: float, profile: Profile) -> float | None:
     """``clk`` at the profile's clock; ``None`` when that is unknown."""
     return clk / profile.clock_mhz if profile.clock_mhz else None

@@ -39,6 +39,8 @@ CAUSES: Mapping[StallCause, Appearance] = {
         "s_nop and s_sleep", "bright_black", "#8a8f98", "#8d939c"),
     StallCause.OCCUPANCY: Appearance(
         "no slot yet: registers, LDS or wave slots were taken", "white", "#8a5a44", "#c29179"),
+    StallCause.OTHER: Appearance(
+        "something the profiler does not tell", "bright_magenta", "#6b6fd0", "#a5a8f5"),
 }
 ISSUE = Appearance("issued and executing", "default", "#b7c4d4", "#48566a")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -15,6 +17,9 @@ from asmevo.report.causes import CAUSES, LEVELS
 
 _WIDE = 120        # columns from which notes have a column of their own
 _CONTEXT = 2       # lines without stalls that are shown beside one with
+_FEWEST_LEFT_OUT = 3
+_COMPARED = 78     # columns of a comparison without causes, and of each of these
+_COMPARED_CAUSE = 14
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 Details = Mapping[str, Any]
@@ -34,23 +39,36 @@ def profile_shown(details: Details) -> Iterator[RenderableType]:
                    + (f"; {rest} more on the page" if rest else ""), "bold")
         yield _files(launch)
     if len(details["launches"]) > 1:
-        yield comparison(details["launches"])
+        yield Comparison(details["launches"])
 
 
-def comparison(launches: Sequence[Details]) -> Table:
-    """All launches side by side, one row each."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("dispatch", "version"):
-        table.add_column(heading, overflow="fold")
-    causes = [c for c in StallCause if any(c.value in launch["stalls"] for launch in launches)]
-    for heading in ("clk", "us", "issued", *(cause.value for cause in causes)):
-        table.add_column(heading, justify="right")
-    for launch in launches:
-        table.add_row(
-            Text(printable(launch["dispatch"])), Text(printable(launch["version"])),
-            f"{launch['cycles']:,}", _micro(launch), f"{launch['issued']:,}",
-            *(f"{launch['stalls'].get(cause.value, 0):,}" for cause in causes))
-    return table
+class Comparison:
+    """All launches side by side, one row each; causes as far as there is room for them."""
+
+    def __init__(self, launches: Sequence[Details]) -> None:
+        self._launches = launches
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        launches = self._launches
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for heading in ("dispatch", "version"):
+            table.add_column(heading, overflow="fold")
+        for heading in ("clk", "us", "issued", "stalled"):
+            table.add_column(heading, justify="right")
+        total: Counter[str] = Counter()
+        for launch in launches:
+            total.update(launch["stalls"])
+        room = (options.max_width - _COMPARED) // _COMPARED_CAUSE
+        causes = [cause for cause, _ in total.most_common(max(room, 0))]
+        for cause in causes:
+            table.add_column(cause, justify="right")
+        for launch in launches:
+            stalls = launch["stalls"]
+            table.add_row(
+                Text(printable(launch["dispatch"])), Text(printable(launch["version"])),
+                f"{launch['cycles']:,}", _micro(launch), f"{launch['issued']:,}",
+                f"{sum(stalls.values()):,}", *(f"{stalls.get(cause, 0):,}" for cause in causes))
+        yield table
 
 
 def _micro(launch: Details) -> str:
@@ -72,7 +90,9 @@ def _totals(launch: Details) -> Table:
         micro = launch["microseconds"]
         table.add_row("time", f"{launch['cycles']:,} clk" + (
             "" if micro is None else f", {micro:,.2f} us at {launch['clock_mhz']} MHz"))
-    table.add_row("issued", f"{launch['issued']:,} instructions"
+    what = {"measured": "samples", "static": "instructions by weight"}.get(
+        launch["source"], "instructions")
+    table.add_row("issued", f"{launch['issued']:,} {what}"
                   + (f", {launch['waves']:,} waves" if launch["waves"] else ""))
     stalled = sum(launch["stalls"].values())
     if stalled:
@@ -82,6 +102,8 @@ def _totals(launch: Details) -> Table:
                           f" {100 * clk / stalled:.1f} %")
             for cause, clk in launch["stalls"].items()))
         table.add_row("stalled", text)
+    if launch["occupancy"] is not None:
+        table.add_row("occupancy", Text(launch["occupancy"]["sentence"]))
     placed = launch["roofline"]
     if placed is not None:
         table.add_row("roofline", Text(placed["caption"]))
@@ -125,9 +147,9 @@ class WindowListing:
         table.add_column("stalled", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         table.add_column("cause", no_wrap=True)
-        table.add_column("instruction", overflow="fold", ratio=3)
+        table.add_column("instruction", overflow="fold", ratio=1)
         if wide:
-            table.add_column("notes", style="dim", no_wrap=True, overflow="ellipsis", ratio=1)
+            table.add_column("notes", style="dim", overflow="fold", max_width=36)
         bar = 24 if width >= 150 else 14 if wide else 8
         most = max((sum(line["stalls"].values()) for line in window["lines"]), default=0)
         for line in _elided(window["lines"]):
@@ -153,21 +175,17 @@ class WindowListing:
 
 
 def _elided(lines: Sequence[Details]) -> Iterator[Details | int]:
-    """Lines near one that stalls, starts a block or branches; for others how many there are."""
+    """Lines near one that stalls, starts a block or branches; for others how many there are, unless
+    they would take no more room themselves."""
     telling = [n for n, line in enumerate(lines)
                if line["stalls"] or line["block"] or line["target"] is not None]
     kept = {m for n in telling for m in range(n - _CONTEXT, n + _CONTEXT + 1)}
-    left = 0
-    for number, line in enumerate(lines):
-        if number not in kept:
-            left += 1
-            continue
-        if left:
-            yield left
-            left = 0
-        yield line
-    if left:
-        yield left
+    for left, run in groupby(enumerate(lines), key=lambda item: item[0] not in kept):
+        found = [line for _, line in run]
+        if left and len(found) >= _FEWEST_LEFT_OUT:
+            yield len(found)
+        else:
+            yield from found
 
 
 def _rows(line: Details, most: int, bar: int, wide: bool) -> Iterator[list[RenderableType]]:

@@ -11,9 +11,10 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -29,6 +30,7 @@ from asmevo.report.annotated import (
     Listing,
     annotated,
     by_cause,
+    issues,
     microseconds,
     register_list,
     total_stalls,
@@ -39,7 +41,7 @@ from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
 from asmevo.report.timeline import Timeline, packed
 
 _FOLDER = Path(__file__).parent / "page"
-_CHUNK = 300        # lines of a table: the browser lays out only those near the window
+_CHUNK = 150        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
 _MOST_WAVES = 1000  # rows of the table of waves
 _BAR = 1000
@@ -47,10 +49,13 @@ _BAR = 1000
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was profiled, in words; ``version`` tells replacements from originals."""
+    """What was profiled, in words; ``version`` tells replacements from originals, and ``beside``
+    are file names of the other versions' pages in the same folder."""
 
     kernel: str
     version: str = ""
+    occupancy: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def profile_page(subject: Subject, program: Program, profile: Profile,
@@ -66,6 +71,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
     stalls = list(_stalls(profile))
     return environment.get_template("profile.html.j2").render(
         kernel=printable(subject.kernel), version=printable(subject.version),
+        beside=[(printable(name), quote(page)) for name, page in subject.beside.items()],
         profile=_Printable(printable(profile.dispatch), printable(profile.device),
                            printable(profile.scope)),
         source=printable(profile.source),
@@ -73,7 +79,8 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         "No GPU measured this: take it as a reason to measure.",
         policy=_policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
         offset=lambda index: _offset(program.offsets[index]),
-        facts=list(_facts(profile)), roofline=None if roofline is None else _roofline(roofline),
+        facts=list(_facts(subject, profile)),
+        roofline=None if roofline is None else _roofline(roofline),
         stalls=stalls,
         stalls_spoken=", ".join(f"{part['cause']} {part['share']}" for part in stalls),
         causes_shown=[cause.value for cause in CAUSES if total_stalls(profile)[cause]],
@@ -128,20 +135,22 @@ def _offset(offset: int) -> str:
     return f"{offset:#06x}"
 
 
-def _facts(profile: Profile) -> Iterator[tuple[str, str]]:
+def _facts(subject: Subject, profile: Profile) -> Iterator[tuple[str, str]]:
     micro = microseconds(profile.cycles, profile)
     if profile.cycles:
         yield "time", f"{profile.cycles:,} clk" + (
             f", {micro:,.2f} µs at {profile.clock_mhz} MHz" if micro is not None else "")
-    issued = sum(counts.issued for counts in profile.instructions)
+    name, issued = issues(profile)
     stalled = total_stalls(profile).total()
-    yield "instructions issued", f"{issued:,}"
+    yield name, f"{issued:,}"
     yield "clk stalled", f"{stalled:,}" + (
-        f", {stalled / issued:.1f} for each instruction issued" if issued else "")
+        f", {stalled / issued:.1f} for each of these" if issued else "")
     if profile.waves:
         units = len({wave.unit for wave in profile.waves})
         yield "waves", f"{len(profile.waves):,} on {units} simulated compute unit" + (
             "s" if units > 1 else "")
+    if subject.occupancy:
+        yield "occupancy", subject.occupancy
     yield "lines of code", f"{len(profile.instructions):,}"
 
 

@@ -58,11 +58,16 @@ def notes(window: HotWindow, program: Program) -> Iterator[str]:
            f"at most {window.pressure} VGPRs and AGPRs live at once")
     waits = [f"{program.offsets[w.index]:#x} for {len(w.operations)}" for w in window.waits]
     tight = sum(h.found <= h.needed for h in window.hazards)
-    yield (f"{len(window.edges)} dependences; "
-           + (f"{len(waits)} waits (at {', '.join(waits[:4])}{' ...' if len(waits) > 4 else ''} "
-              "memory operations)" if waits else "no waits")
-           + f"; {len(window.hazards)} hazard pairs"
+    yield (_counted(len(window.edges), "dependence") + "; "
+           + _counted(len(waits), "wait")
+           + (f" (at {', '.join(waits[:4])}{' ...' if len(waits) > 4 else ''} memory operations)"
+              if waits else "")
+           + "; " + _counted(len(window.hazards), "hazard pair")
            + (f", {tight} with no wait state to spare" if tight else ""))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}" if count else f"no {what}s"
 
 
 def sentence(windows: Sequence[HotWindow]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from asmevo.codeobject import source
 from asmevo.codeobject.errors import SourceError
-from asmevo.codeobject.source import InstalledFile, LocalFile
+from asmevo.codeobject.source import FirstOf, InstalledFile, LocalFile
 
 LAYER_NORM = "aiter_meta/hsa/gfx942/layer_norm.co"
 
@@ -50,6 +50,25 @@ def test_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert LocalFile(str(tmp_path / "k.co")).read() == b"abc"
     assert LocalFile("~/k.co").read() == b"abc"
+
+
+def test_the_first_source_that_has_the_object(tmp_path: Path) -> None:
+    missing, there = (LocalFile(str(tmp_path / name)) for name in ("a.co", "b.co"))
+    (tmp_path / "b.co").write_bytes(b"object")
+    assert FirstOf([missing, there]).read() == b"object"
+    assert FirstOf([missing, there]).describe() == there.path
+    (tmp_path / "a.co").write_bytes(b"another")
+    assert FirstOf([missing, there]).read() == b"another"
+
+
+def test_no_source_has_the_object(tmp_path: Path) -> None:
+    both = FirstOf([LocalFile(str(tmp_path / "a.co"), hint="clone it"),
+                    InstalledFile("no-such-wheel", "b.co")])
+    with pytest.raises(SourceError, match=r"a\.co': clone it; .*'no-such-wheel'"):
+        both.read()
+    assert both.describe() == f"{tmp_path}/a.co or no-such-wheel:b.co"
+    with pytest.raises(SourceError, match="no source to read from"):
+        FirstOf([]).read()
 
 
 def test_what_is_not_a_readable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

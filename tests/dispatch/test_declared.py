@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from asmevo.dispatch.declared import DeclaredOracle, check_against_metadata
-from asmevo.dispatch.dispatch import Dispatch, Role
-from asmevo.dispatch.generator import GeneratorError, to_floats
+from asmevo.dispatch.dispatch import Dispatch, ElementType, Role
+from asmevo.dispatch.generator import GeneratorError, generate, to_floats
 from asmevo.dispatch.kernel import Kernel, KernelError, declare
 from asmevo.errors import AsmEvoError
 from asmevo.operation.operation import Arrays, Names, Operation
@@ -176,6 +176,27 @@ def test_an_object_without_argument_metadata_takes_the_declaration() -> None:
     assert check_against_metadata(kernel(), {".kernarg_segment_size": 32}) == 32
 
 
+def test_a_pointer_that_the_metadata_takes_for_a_number() -> None:
+    metadata = {**METADATA, ".args": [
+        METADATA[".args"][0], {".offset": 8, ".size": 4, ".value_kind": "by_value"},
+        *METADATA[".args"][2:]]}
+    with pytest.raises(KernelError, match=r"'in' .* does not match the metadata at offset 8"):
+        check_against_metadata(kernel(), metadata)
+    out, values = ({"name": b.name, "offset": b.offset, "role": b.role, "element": b.element,
+                    "count": b.count} for b in kernel().buffers)
+    known = kernel(buffers=[out, {**values, "misdescribed": True}])
+    assert check_against_metadata(known, metadata) == 32
+    with pytest.raises(KernelError, match="outside the 8-byte kernarg"):
+        check_against_metadata(known, {**metadata, ".kernarg_segment_size": 8})
+
+
+def test_zeros_of_every_element() -> None:
+    for element in ElementType:
+        rng = np.random.default_rng(0)
+        assert generate(element, 5, rng, family="zeros", scale=3.0) == bytes(5 * element.size)
+        assert rng.random() == np.random.default_rng(0).random()
+
+
 def test_dispatch_identity_covers_contents() -> None:
     launch = dispatches()[0]
     region = replace(launch.regions[1], data=launch.regions[1].data[:-1] + b"\x55")
@@ -291,6 +312,7 @@ def changed(kind: str, index: int = 0, **changes: Any) -> Kernel:
     ("buffers", "element", ["x", 3, [], None]),
     ("buffers", "addresses", ["in", 3, [3], None]),
     ("buffers", "order_dependent", ["x", 1, None]),
+    ("buffers", "misdescribed", ["x", 1, None]),
     ("scalars", "name", [3, None, []]),
     ("scalars", "offset", [1.5, "x", None, [], True]),
     ("scalars", "type", ["x", 3, None, []]),

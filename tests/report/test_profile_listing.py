@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+import asmevo.report
 from asmevo.isa.program import Program
 from asmevo.isa.registers import AGPR0, VGPR0, mask
-from asmevo.profile.profile import Profile, StallCause
+from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 from asmevo.profile.windows import hot_windows
 from asmevo.report.annotated import annotated, register_list
-from asmevo.report.profile_listing import WindowListing, comparison, stall_bar
+from asmevo.report.causes import CAUSES, LEVELS
+from asmevo.report.profile_listing import Comparison, WindowListing, stall_bar
 from asmevo.report.window_facts import to_dict
 
 MakeProfile = Callable[..., Profile]
@@ -97,15 +101,29 @@ def test_a_bar_has_the_colours_of_its_causes() -> None:
         (0, 6, "yellow"), (6, 8, "bright_cyan")]
 
 
+def test_every_cause_and_level_has_its_looks() -> None:
+    assert set(CAUSES) == set(StallCause)
+    assert set(LEVELS) == set(MemoryLevel)
+    for looks in ([a.light for a in CAUSES.values()], [a.dark for a in CAUSES.values()],
+                  [a.terminal for a in CAUSES.values()]):
+        assert len(set(looks)) == len(looks)
+    schema = json.loads((Path(asmevo.report.__path__[0]) / "result.schema.json").read_text())
+    assert set(schema["$defs"]["stalls"]["propertyNames"]["enum"]) == {c.value for c in StallCause}
+
+
 def test_versions_stand_side_by_side() -> None:
     launch = {"dispatch": "M48", "version": "original", "cycles": 1000, "microseconds": 0.5,
               "issued": 9, "stalls": {"vmcnt": 70}}
-    text = _printed(comparison([launch, {**launch, "version": "replacement", "cycles": 900,
-                                         "stalls": {"vmcnt": 40, "nop": 3}}]), 100)
-    rows = text.splitlines()
-    assert rows[0].split() == ["dispatch", "version", "clk", "us", "issued", "vmcnt", "nop"]
-    assert rows[1].split() == ["M48", "original", "1,000", "0.50", "9", "70", "0"]
-    assert rows[2].split() == ["M48", "replacement", "900", "0.50", "9", "40", "3"]
+    both = Comparison([launch, {**launch, "version": "replacement", "cycles": 900,
+                                "stalls": {"vmcnt": 40, "nop": 3}}])
+    rows = [row.split() for row in _printed(both, 120).splitlines()]
+    assert rows == [
+        ["dispatch", "version", "clk", "us", "issued", "stalled", "vmcnt", "nop"],
+        ["M48", "original", "1,000", "0.50", "9", "70", "70", "0"],
+        ["M48", "replacement", "900", "0.50", "9", "43", "40", "3"]]
+    narrow = _printed(both, 80)
+    assert "vmcnt" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
 
 
 def test_registers_are_listed_as_ranges() -> None:

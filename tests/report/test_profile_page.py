@@ -29,7 +29,7 @@ from asmevo.report.timeline import Timeline
 
 MakeProfile = Callable[..., Profile]
 
-_VOID = frozenset({"meta", "input"})
+_VOID = frozenset({"meta", "input", "col"})
 _OPTIONAL = frozenset({"td"})  # whose end tag HTML lets one leave out
 _HOSTILE = "</script><img src=x onerror=alert(1)>'\"&\u202e\x1b]0;"
 

@@ -100,6 +100,29 @@ def test_verify_passes_in_a_process_of_its_own(optimised: Path) -> None:
     assert [counts[g]["pass"] for g in ("G0", "G1", "G2", "G3", "G4")] == [1, 1, 3, 1, 0]
 
 
+def test_a_replacement_is_profiled_beside_its_original(optimised: Path) -> None:
+    (result,) = [r for r in results(optimised) if r["task"] == "optimize"]
+    done = run(
+        optimised, "task=profile", "kernel=aiter_layer_norm", "task.shapes=all",
+        f"candidate={result['replacement_sha256']}", *SHORT[:2],
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (profiled,) = [r for r in results(optimised) if r["task"] == "profile"]
+    assert profiled["replacement_sha256"] == result["replacement_sha256"]
+    details = profiled["details"]
+    assert isinstance(details, dict)
+    pairs = list(zip(details["launches"][::2], details["launches"][1::2], strict=True))
+    for before, after in pairs:
+        assert before["dispatch"] == after["dispatch"]
+        assert (before["version"], after["version"]) == ("original", "replacement")
+        assert after["cycles"] < before["cycles"]
+        assert before["page"] != after["page"]
+        beside = f'href="{Path(before["page"]).name}">original</a>'
+        assert beside in Path(after["page"]).read_text()
+    assert done.stdout.count(" replacement ") >= 2 * len(pairs)
+
+
+
 def test_pull_refuses_a_modelled_timing_unless_told(optimised: Path) -> None:
     (result,) = [r for r in results(optimised) if r["task"] == "optimize"]
     target = optimised / "faster.co"

@@ -5,8 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 namespace asmevo::timing {
 
@@ -22,62 +27,90 @@ inline std::uint64_t hash_line(std::uint64_t line) {
 // power of two of sets would make collide are spread on hardware too.
 class Cache {
  public:
-  struct Line {
-    std::uint64_t tag;      // line + 1; 0: empty
-    std::uint64_t used;     // the higher, the more recent
-    std::uint64_t arrival;  // clk of the fill: whoever hits before waits for it
-    std::uint64_t dirty;
+  // Of a line that is there: the clk of its fill, for which whoever hits before waits.
+  struct State {
+    std::uint64_t arrival : 63;
+    std::uint64_t dirty : 1;
   };
 
-  // At least one line. The memory of a large cache costs nothing until its lines are touched.
+  // At least one line.
   explicit Cache(std::uint32_t lines)
       : ways_(std::min(lines, kWays)),
         sets_(std::max(lines / ways_, 1u)),
-        lines_(static_cast<Line*>(std::calloc(std::size_t{sets_} * ways_, sizeof(Line)))) {
-    if (!lines_) throw std::bad_alloc();
-  }
+        data_(allocate(sets_)) {}
 
   // The line, now the most recent of its set, or null.
-  Line* find(std::uint64_t line) {
-    Line* const set = set_of(line);
-    for (std::uint32_t way = 0; way < ways_; ++way) {
-      if (set[way].tag != line + 1) continue;
-      set[way].used = ++clock_;
-      return &set[way];
+  State* find(std::uint64_t line) {
+    Set& set = set_of(line);
+    std::uint32_t way = 0;
+    while (way < ways_ && set.tags[way] != line + 1) ++way;
+    if (way == ways_) return nullptr;
+    if (way != 0) {
+      const State state = set.states[way];
+      push(set, way, line, state);
     }
-    return nullptr;
+    return &set.states[0];
   }
 
   // Puts a line that is not there in the place of the least recent one of its set.
-  Line& insert(std::uint64_t line, std::uint64_t arrival) {
-    Line* const set = set_of(line);
-    std::uint32_t oldest = 0;
-    for (std::uint32_t way = 1; way < ways_; ++way) {
-      if (set[way].used < set[oldest].used) oldest = way;
-    }
-    set[oldest] = {line + 1, ++clock_, arrival, 0};
-    return set[oldest];
+  State& insert(std::uint64_t line, std::uint64_t arrival) {
+    Set& set = set_of(line);
+    push(set, ways_ - 1, line, {arrival, 0});
+    return set.states[0];
   }
 
-  void clear() {
-    std::fill_n(lines_.get(), std::size_t{sets_} * ways_, Line{});
+  // Has the host fetch what a lookup of the line needs: large caches do not fit into the host's.
+  void prefetch(std::uint64_t line) const {
+    __builtin_prefetch(&data_.get()[index_of(line)].tags[0]);
   }
+
+  void clear() { std::memset(static_cast<void*>(data_.get()), 0, sets_ * sizeof(Set)); }
 
  private:
   static constexpr std::uint32_t kWays = 16;
+  struct Set {  // the most recent line first
+    std::uint64_t tags[kWays];  // line + 1; 0: empty
+    State states[kWays];
+  };
   struct Free {
-    void operator()(Line* lines) const { std::free(lines); }
+    void operator()(Set* sets) const { std::free(sets); }
   };
 
-  Line* set_of(std::uint64_t line) {
-    const std::uint64_t set = sets_ == 1 ? 0 : ((hash_line(line) >> 32) * sets_) >> 32;
-    return lines_.get() + set * ways_;
+  // Zeroed. Lookups of a large cache are random: huge pages save a TLB miss for most.
+  static Set* allocate(std::size_t sets) {
+    constexpr std::size_t kHuge = std::size_t{2} << 20;
+    const std::size_t size = sets * sizeof(Set);
+    if (size < kHuge) {
+      void* const data = std::calloc(sets, sizeof(Set));
+      if (!data) throw std::bad_alloc();
+      return static_cast<Set*>(data);
+    }
+    const std::size_t rounded = (size + kHuge - 1) / kHuge * kHuge;
+    void* const data = std::aligned_alloc(kHuge, rounded);
+    if (!data) throw std::bad_alloc();
+#ifdef __linux__
+    madvise(data, rounded, MADV_HUGEPAGE);  // advice: whether it is taken does not matter
+#endif
+    std::memset(data, 0, size);
+    return static_cast<Set*>(data);
+  }
+
+  std::uint64_t index_of(std::uint64_t line) const {
+    return sets_ == 1 ? 0 : ((hash_line(line) >> 32) * sets_) >> 32;
+  }
+  Set& set_of(std::uint64_t line) { return data_.get()[index_of(line)]; }
+
+  // Makes a line the first of its set; those before `way` move back by one.
+  static void push(Set& set, std::uint32_t way, std::uint64_t line, State state) {
+    std::memmove(&set.tags[1], &set.tags[0], way * sizeof set.tags[0]);
+    std::memmove(&set.states[1], &set.states[0], way * sizeof set.states[0]);
+    set.tags[0] = line + 1;
+    set.states[0] = state;
   }
 
   std::uint32_t ways_;
   std::uint32_t sets_;
-  std::uint64_t clock_ = 0;
-  std::unique_ptr<Line[], Free> lines_;
+  std::unique_ptr<Set[], Free> data_;
 };
 
 }  // namespace asmevo::timing

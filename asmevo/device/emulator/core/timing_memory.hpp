@@ -27,7 +27,8 @@ class SharedMemory {
       : p_(parameters),
         sharing_(sharing),
         l2_(scaled(parameters.l2_lines, sharing.xcd_footprint())),
-        mall_(scaled(parameters.mall_lines, sharing.device_footprint())),
+        mall_(std::min(scaled(parameters.mall_lines, sharing.device_footprint()),
+                       sharing.touches())),
         channels_(parameters.l2_channels),
         read_(cost(parameters.l2_read_q8, launch.busy_units_of_xcd, launch)),
         write_(cost(parameters.l2_write_q8, launch.busy_units_of_xcd, launch)),
@@ -39,8 +40,8 @@ class SharedMemory {
   Found read(std::uint64_t line, std::uint64_t clk, std::uint32_t l2_latency) {
     Channel& channel = channel_of(line);
     const std::uint64_t start = channel.serve(clk, read_);
-    if (const Cache::Line* found = l2_.find(line)) {
-      return {std::max(start + l2_latency, found->arrival), MemoryLevel::L2};
+    if (const Cache::State* found = l2_.find(line)) {
+      return {std::max<std::uint64_t>(start + l2_latency, found->arrival), MemoryLevel::L2};
     }
     const Found found = fill(line, start, channel);
     l2_.insert(line, found.arrival);
@@ -51,7 +52,7 @@ class SharedMemory {
   // the store does not wait for it.
   std::uint64_t write(std::uint64_t line, std::uint64_t clk) {
     const std::uint64_t start = channel_of(line).serve(clk, write_);
-    Cache::Line* found = l2_.find(line);
+    Cache::State* found = l2_.find(line);
     if (!found) found = &l2_.insert(line, 0);
     make_dirty(line, *found, clk);
     return start + p_.store_latency;
@@ -62,7 +63,7 @@ class SharedMemory {
   Found atomic(std::uint64_t line, std::uint64_t clk) {
     Channel& channel = channel_of(line);
     const std::uint64_t start = channel.serve(clk, std::uint64_t{write_} * p_.atomic_factor);
-    Cache::Line* found = l2_.find(line);
+    Cache::State* found = l2_.find(line);
     Found result{start, MemoryLevel::L2};
     if (!found) {
       result = fill(line, start, channel);
@@ -70,8 +71,13 @@ class SharedMemory {
       found = &l2_.insert(line, result.arrival);
     }
     make_dirty(line, *found, clk);
-    result.arrival = std::max(result.arrival, found->arrival) + p_.atomic_latency;
+    result.arrival = std::max<std::uint64_t>(result.arrival, found->arrival) + p_.atomic_latency;
     return result;
+  }
+
+  void prefetch(std::uint64_t line) const {
+    l2_.prefetch(line);
+    mall_.prefetch(line);
   }
 
   // When everything written has left for HBM.
@@ -108,7 +114,7 @@ class SharedMemory {
             MemoryLevel::Hbm};
   }
 
-  void make_dirty(std::uint64_t number, Cache::Line& line, std::uint64_t clk) {
+  void make_dirty(std::uint64_t number, Cache::State& line, std::uint64_t clk) {
     if (line.dirty) return;
     line.dirty = 1;
     any_dirty_ = true;
@@ -145,8 +151,8 @@ class UnitMemory {
 
   // A vector load's line whose tag is looked up at `clk`.
   SharedMemory::Found load(std::uint64_t line, std::uint64_t clk) {
-    if (const Cache::Line* found = vl1d_.find(line)) {
-      return {std::max(clk + p_.vl1d_latency, found->arrival), MemoryLevel::L1};
+    if (const Cache::State* found = vl1d_.find(line)) {
+      return {std::max<std::uint64_t>(clk + p_.vl1d_latency, found->arrival), MemoryLevel::L1};
     }
     const auto found = shared_.read(line, fill_path_.serve(clk, p_.cu_fill_q8),
                                     p_.l2_latency);
@@ -155,8 +161,8 @@ class UnitMemory {
   }
 
   SharedMemory::Found load_scalar(std::uint64_t line, std::uint64_t clk) {
-    if (const Cache::Line* found = sl1d_.find(line)) {
-      return {std::max(clk + p_.sl1d_latency, found->arrival), MemoryLevel::L1};
+    if (const Cache::State* found = sl1d_.find(line)) {
+      return {std::max<std::uint64_t>(clk + p_.sl1d_latency, found->arrival), MemoryLevel::L1};
     }
     const auto found =
         shared_.read(line, clk, p_.sl1d_latency + p_.sl1d_miss_latency);
@@ -179,12 +185,14 @@ class UnitMemory {
     std::uint64_t arrival = clk;
     for (std::uint32_t ahead = 0; ahead <= p_.code_lines_ahead; ++ahead) {
       const std::uint64_t line = std::uint64_t{code_line} + ahead;
-      const Cache::Line* found = code_.find(line);
+      const Cache::State* found = code_.find(line);
       if (!found) found = &code_.insert(line, clk + p_.code_miss_latency);
-      if (ahead == 0) arrival = std::max(clk, found->arrival);
+      if (ahead == 0) arrival = std::max<std::uint64_t>(clk, found->arrival);
     }
     return arrival;
   }
+
+  void prefetch(std::uint64_t line) const { shared_.prefetch(line); }
 
   void invalidate_vector() { vl1d_.clear(); }
   void invalidate_scalar() { sl1d_.clear(); }

@@ -10,6 +10,7 @@
 namespace asmevo::timing {
 namespace {
 
+constexpr std::size_t kMostTouches = std::size_t{1} << 24;
 constexpr std::uint32_t kMostUnits = 64;  // bits of a mask; more say nothing new
 
 struct Touches {
@@ -89,6 +90,9 @@ Sharing::Sharing(const Trace& trace, std::span<const std::uint32_t> unit_of, con
   std::sort(buffers_.begin(), buffers_.end(),
             [](const LineRange& a, const LineRange& b) { return a.first < b.first; });
   shares_.resize(buffers_.size() + 1);
+  std::size_t touches = 1;
+  for (const WaveTrace& wave : trace.waves) touches += 2 * wave.lines.size();
+  touches_ = static_cast<std::uint32_t>(std::min(touches, kMostTouches));
   const std::uint32_t k = std::min(launch.units, kMostUnits);
   if (launch.busy_units <= launch.units) return;
 

@@ -33,6 +33,8 @@ class Sharing {
   // as the simulated ones do.
   double xcd_footprint() const { return xcd_footprint_; }
   double device_footprint() const { return device_footprint_; }
+  // More lines than the traced waves touch, at most 2^24: a larger cache would only take memory.
+  std::uint32_t touches() const { return touches_; }
 
  private:
   std::size_t buffer(std::uint64_t line) const;
@@ -41,6 +43,7 @@ class Sharing {
   std::vector<ColdShares> shares_;  // of the buffers, then of what is in none
   double xcd_footprint_ = 1.0;
   double device_footprint_ = 1.0;
+  std::uint32_t touches_ = 1;
 };
 
 }  // namespace asmevo::timing

@@ -337,6 +337,9 @@ void ComputeUnit::vector_memory(Wave& wave, const TraceEntry& entry, const Instr
 
   std::uint64_t done = start + latency;
   for (std::uint32_t i = 0; i < access.line_count; ++i) {
+    memory_.prefetch(wave.trace->lines[access.first_line + i]);
+  }
+  for (std::uint32_t i = 0; i < access.line_count; ++i) {
     const std::uint64_t line = wave.trace->lines[access.first_line + i];
     const std::uint64_t lookup = start + i * cycles / access.line_count;
     const auto found = move_line(in.access, line, lookup);
