@@ -76,8 +76,9 @@ class Bench:
             modelled = self._measure(number)
         except UnsupportedError as error:
             note = str(error)
-        return ValidationRow(GROUPS[b.basis], b.name, b.quantity.value, b.expected, modelled, b.source,
-                             b.confidence, note, b.basis, goal=GOAL if b.judged else None)
+        return ValidationRow(
+            GROUPS[b.basis], b.name, b.quantity.value, b.expected, modelled, b.source,
+            b.confidence, note, b.basis, goal=GOAL if b.judged else None)
 
     def _measure(self, number: int) -> float:
         b = self._benchmarks[number]
