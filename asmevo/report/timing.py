@@ -32,9 +32,10 @@ def tables(details: Mapping[str, Any], *, brief: bool = False) -> Iterator[_Tabl
              {True: "met", False: "missed", None: "not judged"}[t["met"]])
             for t in details["targets"]])
     yield ("Groups", "group,rows>,answered>,median error>,p90>,worst>,"
-           "rank within kernels>,rank within shapes>", [
+           "rank>,rank within kernels>,rank within shapes>", [
                (g["group"], str(g["rows"]), str(g["answered"]),
                 *(_percent(g[key]) for key in ("median", "p90", "worst")),
+                "-" if g["overall"] is None else f"{g['overall']:.2f}",
                 _rank(g["within_kernel"], g["kernels"]), _rank(g["within_shape"], g["shapes"]))
                for g in details["groups"]])
     for group in details["groups"]:

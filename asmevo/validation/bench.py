@@ -18,9 +18,11 @@ from asmevo.isa.instruction import Unit
 from asmevo.profile.profile import Profile
 from asmevo.validation.microbenchmark import LINE_BYTES, Microbenchmark, Quantity
 from asmevo.validation.microkernel import WAVE, Microkernel, assembly
-from asmevo.validation.row import ValidationRow
+from asmevo.validation.row import Basis, ValidationRow
 
-GROUP = "microbenchmarks"
+# By basis: agreement of the first kind would drown what the second has to say.
+GROUPS = {Basis.PARAMETER: "microbenchmarks of parameters",
+          Basis.EMERGENT: "emergent microbenchmarks"}
 GOAL = 0.05
 
 # A figure is a difference of differences: between loops of two lengths, so that what a loop adds
@@ -74,8 +76,9 @@ class Bench:
             modelled = self._measure(number)
         except UnsupportedError as error:
             note = str(error)
-        return ValidationRow(GROUP, b.name, b.quantity.value, b.expected, modelled, b.source,
-                             b.confidence, note, b.basis, goal=GOAL if b.judged else None)
+        return ValidationRow(
+            GROUPS[b.basis], b.name, b.quantity.value, b.expected, modelled, b.source,
+            b.confidence, note, b.basis, goal=GOAL if b.judged else None)
 
     def _measure(self, number: int) -> float:
         b = self._benchmarks[number]

@@ -21,7 +21,8 @@ class ErrorSummary:
 
     ``within_kernel`` is the median, over the kernels that have enough shapes, of the Spearman rank
     correlation of modelled with expected; ``within_shape`` the same over shapes with enough
-    kernels. ``kernels`` and ``shapes`` count what the two medians are of.
+    kernels. ``kernels`` and ``shapes`` count what the two medians are of. ``overall`` is the rank
+    correlation of all answered rows that name a kernel.
     """
 
     group: str
@@ -30,6 +31,7 @@ class ErrorSummary:
     median: float | None
     p90: float | None
     worst: float | None
+    overall: float | None
     within_kernel: float | None
     kernels: int
     within_shape: float | None
@@ -53,6 +55,7 @@ def summary(group: str, rows: Sequence[ValidationRow]) -> ErrorSummary:
         median=statistics.median(errors) if errors else None,
         p90=float(np.quantile(errors, 0.9)) if errors else None,
         worst=max(errors, default=None),
+        overall=_median(correlations(rows, lambda row: group if row.kernel else "").values()),
         within_kernel=_median(by_kernel.values()), kernels=len(by_kernel),
         within_shape=_median(by_shape.values()), shapes=len(by_shape))
 

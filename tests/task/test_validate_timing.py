@@ -27,8 +27,8 @@ def details(**changes: object) -> dict[str, Any]:
     return {"targets": [{"group": "g", "demand": "each within 5%", "found": "0 of 1",
                          "met": False}],
             "groups": [{"group": "g", "rows": 1, "answered": 1, "median": 0.25, "p90": 0.25,
-                        "worst": 0.25, "within_kernel": None, "kernels": 0, "within_shape": 0.5,
-                        "shapes": 3}],
+                        "worst": 0.25, "overall": 0.75, "within_kernel": None, "kernels": 0,
+                        "within_shape": 0.5, "shapes": 3}],
             "rows": [row]}
 
 
@@ -108,7 +108,7 @@ def test_markdown_of_hostile_names_and_of_rows_without_an_answer() -> None:
     text = markdown(details(name="a|b<script>", modelled=None, error=None, note="no\nanswer"), "d")
     line = next(line for line in text.splitlines() if "script" in line)
     assert line == r"| a\|b&lt;script> | 4 | - | clk | - ! | emergent | S [M] | no\nanswer |"
-    assert "| g | 1 | 1 | 25.0% | 25.0% | 25.0% | - | 0.50 (3) |" in text
+    assert "| g | 1 | 1 | 25.0% | 25.0% | 25.0% | 0.75 | - | 0.50 (3) |" in text
 
 
 def test_of_many_rows_the_worst_are_shown() -> None:

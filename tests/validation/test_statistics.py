@@ -87,6 +87,7 @@ def test_correlations_are_within_kernels_and_within_shapes() -> None:
         "a": pytest.approx(1), "b": pytest.approx(-1)}
     assert correlations(rows, lambda r: r.shape) == {}  # two kernels a shape are too few
     (found,) = summaries(rows)
+    assert found.overall == pytest.approx(0)
     assert found.within_kernel == pytest.approx(0)
     assert found.within_shape is None
     assert (found.kernels, found.shapes) == (2, 0)
