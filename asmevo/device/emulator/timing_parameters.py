@@ -149,9 +149,9 @@ _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParam
                  MemoryParameters, LdsParameters, LaunchParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"after_matrix", "byte_matrix_result", "beside_other", "barrier_release", "misaligned_fetch", "code_miss",
-                          "code_lines_ahead", "sl1d_miss_latency", "store_overhead",
-                          "overhead_ns", "wave_interval"})
+_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "beside_other", "byte_matrix_result",
+                          "code_lines_ahead", "code_miss", "misaligned_fetch", "overhead_ns",
+                          "sl1d_miss_latency", "store_overhead", "wave_interval"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
 _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",
