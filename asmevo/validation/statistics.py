@@ -64,17 +64,21 @@ def correlations(rows: Iterable[ValidationRow], key: Callable[[ValidationRow], s
                  fewest: int = _FEWEST_RANKED) -> dict[str, float]:
     """Rank correlation of modelled with expected within each value of ``key``.
 
-    Left out: rows whose key is empty, values with fewer than ``fewest`` answered rows, and those
-    where one side is the same everywhere.
+    Rows of one kernel and shape are the same measured again, and count as their mean: how they
+    differ is noise that nothing could predict. Left out: rows whose key is empty, values with fewer
+    than ``fewest`` answered points, and those where one side is the same everywhere.
     """
-    parts: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
+    parts: dict[str, dict[tuple[str, str] | int, list[tuple[float, float]]]] = {}
+    for number, row in enumerate(rows):
         if key(row) and row.modelled is not None:
-            parts.setdefault(key(row), []).append((row.expected, row.modelled))
+            point = (row.kernel, row.shape) if row.kernel and row.shape else number
+            parts.setdefault(key(row), {}).setdefault(point, []).append(
+                (row.expected, row.modelled))
     found: dict[str, float] = {}
-    for name, pairs in parts.items():
-        if len(pairs) >= fewest:
-            value = spearman([e for e, _ in pairs], [m for _, m in pairs])
+    for name, points in parts.items():
+        if len(points) >= fewest:
+            value = spearman(*([statistics.fmean(pair[side] for pair in pairs)
+                                for pairs in points.values()] for side in (0, 1)))
             if value is not None:
                 found[name] = value
     return found

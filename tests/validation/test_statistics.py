@@ -91,3 +91,13 @@ def test_correlations_are_within_kernels_and_within_shapes() -> None:
     assert found.within_kernel == pytest.approx(0)
     assert found.within_shape is None
     assert (found.kernels, found.shapes) == (2, 0)
+
+
+def test_what_was_measured_again_is_one_point() -> None:
+    """Noise between repeats of one measurement is nothing to rank."""
+    times = [(100, "a"), (103, "a"), (101, "a"), (104, "a"), (200, "b"), (300, "c"), (400, "d")]
+    rows = [row(expected, {"a": 99, "b": 210, "c": 290, "d": 410}[kernel] - expected / 1000,
+                kernel=kernel, shape="s") for expected, kernel in times]
+    assert correlations(rows, lambda r: r.shape) == {"s": pytest.approx(1)}
+    assert correlations(rows[:5], lambda r: r.shape) == {}
+    assert correlations(rows[:4], lambda r: r.kernel) == {}
