@@ -23,6 +23,8 @@ _PACKED = "v_pk_mul_f32 v[12:13], v[14:15], v[16:17]"
 _EXP = "v_exp_f32_e32 v18, v19"
 _MFMA = "v_mfma_f32_16x16x16_bf16 a[0:3], v[20:21], v[22:23], a[0:3]"
 
+_TURNS = 4
+
 # Registers of D, those of A and of B, clk.
 _MATRIX = (
     ("v_mfma_f32_4x4x4_16b_f16", 4, 2, 8),
@@ -104,30 +106,41 @@ def _matrix() -> Iterator[Microbenchmark]:
                              tuple(body), operations=4)
 
 
+def _in_turn(*group: str) -> tuple[str, ...]:
+    """Four times a group; its matrix operations take four accumulators in turn, as PYHIP's do."""
+    body = group * _TURNS
+    matrix = [index for index, text in enumerate(body) if text == _MFMA]
+    accumulators = {index: f"a[{4 * (turn % 4)}:{4 * (turn % 4) + 3}]"
+                    for turn, index in enumerate(matrix)}
+    return tuple(text.replace("a[0:3]", accumulators.get(index, ""))
+                 for index, text in enumerate(body))
+
+
 def _beside_matrix() -> Iterator[Microbenchmark]:
+    group = partial(_follows, operations=_TURNS)
     for count, clk in ((1, 16.05), (2, 16.05), (3, 16.05), (4, 20.05)):
-        yield _follows(f"MFMA + {count} v_add_f32", clk, body=(_MFMA, *[_VALU] * count))
+        yield group(f"MFMA + {count} v_add_f32", clk, body=_in_turn(_MFMA, *[_VALU] * count))
     for count, clk in ((1, 16.01), (2, 16.01), (3, 16.02), (4, 19.99)):
-        yield _follows(f"MFMA + {count} v_add_f32 of another wave", clk, body=(_MFMA,),
-                       other=(_VALU,) * count)
+        yield group(f"MFMA + {count} v_add_f32 of another wave", clk, body=_in_turn(_MFMA),
+                    other=(_VALU,) * count * _TURNS)
     for count, clk in ((1, 20.06), (2, 36.06), (3, 52.06)):
-        yield _follows(f"MFMA + {count} v_exp_f32", clk, body=(_MFMA, *[_EXP] * count))
+        yield group(f"MFMA + {count} v_exp_f32", clk, body=_in_turn(_MFMA, *[_EXP] * count))
     for count, clk in ((1, 20.02), (2, 35.99), (3, 51.99)):
-        yield _follows(f"MFMA + {count} v_exp_f32 of another wave", clk, body=(_MFMA,),
-                       other=(_EXP,) * count)
+        yield group(f"MFMA + {count} v_exp_f32 of another wave", clk, body=_in_turn(_MFMA),
+                    other=(_EXP,) * count * _TURNS)
     for count, clk in ((1, 28.04), (2, 32.04), (3, 36.04), (4, 40.04)):
         yield _measured(f"MFMA + {count} v_pk_mul_f32", clk,
                         basis=Basis.PARAMETER if count == 1 else Basis.EMERGENT,
-                        body=(_MFMA, *[_PACKED] * count))
+                        body=_in_turn(_MFMA, *[_PACKED] * count), operations=_TURNS)
     for count, clk in ((1, 20.99), (2, 25.99), (3, 30.99), (4, 35.99)):
-        yield _follows(f"MFMA + {count} v_pk_mul_f32 of another wave", clk, body=(_MFMA,),
-                       other=(_PACKED,) * count)
-    yield _follows("MFMA, 3 v_add_f32, MFMA, v_exp_f32", 36.05,
-                   body=(_MFMA, _VALU, _VALU, _VALU, _MFMA, _EXP))
-    yield _follows("MFMA, MFMA, 3 v_add_f32, v_exp_f32", 48.05,
-                   body=(_MFMA, _MFMA, _VALU, _VALU, _VALU, _EXP))
-    f32 = "v_mfma_f32_16x16x4_f32 a[0:3], v20, v21, a[0:3]"
-    f64 = "v_mfma_f64_16x16x4_f64 a[0:7], v[20:21], v[22:23], a[0:7]"
+        yield group(f"MFMA + {count} v_pk_mul_f32 of another wave", clk, body=_in_turn(_MFMA),
+                    other=(_PACKED,) * count * _TURNS)
+    yield group("MFMA, 3 v_add_f32, MFMA, v_exp_f32", 36.05,
+                body=_in_turn(_MFMA, _VALU, _VALU, _VALU, _MFMA, _EXP))
+    yield group("MFMA, MFMA, 3 v_add_f32, v_exp_f32", 48.05,
+                body=_in_turn(_MFMA, _MFMA, _VALU, _VALU, _VALU, _EXP))
+    f32 = "v_mfma_f32_16x16x4_f32 a[0:3], v20, v21, 0"
+    f64 = "v_mfma_f64_16x16x4_f64 a[0:7], v[20:21], v[22:23], 0"
     for name, body in (("f32 MFMA + v_add_f32", f32), ("f64 MFMA + v_add_f32", f64)):
         yield Microbenchmark(name, 36, "MIC", Confidence.HIGH, Basis.EMERGENT, (body, _VALU),
                              note="no VALU operation runs beside these")

@@ -41,7 +41,7 @@ def test_all_of_them_assemble_and_run() -> None:
     ("v_mfma_f32_16x16x16_f16", "timing.parameters.issue.matrix_pass=5"),
     ("MFMA + 3 v_add_f32", "timing.parameters.issue.matrix_start=8"),
     ("MFMA + 3 v_add_f32 of another wave", "timing.parameters.issue.matrix_start=8"),
-    ("MFMA + 1 v_pk_mul_f32", "timing.parameters.issue.after_matrix=0"),
+    ("MFMA + 1 v_pk_mul_f32", "timing.parameters.issue.matrix_latency=16"),
     ("ds_read_b128 latency", "timing.parameters.lds.latency=60"),
     ("ds_read_b128 of four SIMDs", "timing.parameters.lds.bytes_per_clk=64"),
     ("ds_write_b128", "timing.parameters.lds.store_overhead=0"),

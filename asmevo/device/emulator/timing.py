@@ -99,7 +99,7 @@ class TimingModel:
         core.branch_taken = p.issue.branch_taken
         core.branch_not_taken = p.issue.branch_not_taken
         core.barrier_release = p.issue.barrier_release
-        core.after_matrix = p.issue.after_matrix
+        core.matrix_latency = p.issue.matrix_latency
         core.beside_other = p.issue.beside_other
         core.code_miss_latency = p.issue.code_miss
         core.code_lines = p.issue.code_bytes // LINE_BYTES

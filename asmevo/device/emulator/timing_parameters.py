@@ -65,9 +65,8 @@ class IssueParameters:
     misaligned_fetch: int
     matrix_pass: int
     matrix_start: int
-    after_matrix: int
+    matrix_latency: int
     beside_other: int
-    byte_matrix_result: int
     sleep: int
     code_miss: int
     code_bytes: int
@@ -149,13 +148,14 @@ _Group = TypeVar("_Group", MachineParameters, IssueParameters, VectorMemoryParam
                  MemoryParameters, LdsParameters, LaunchParameters)
 
 # A misaligned fetch costs less than a turn, and some costs may be switched off.
-_MAY_BE_ZERO = frozenset({"after_matrix", "barrier_release", "beside_other", "byte_matrix_result",
+_MAY_BE_ZERO = frozenset({"barrier_release", "beside_other",
                           "code_lines_ahead", "code_miss", "misaligned_fetch", "overhead_ns",
                           "sl1d_miss_latency", "store_overhead", "wave_interval"})
 # One issue turn of a SIMD, the smallest cost of an instruction (CDNA3: four SIMDs take turns).
 TURN = 4
 _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "branch_taken",
-                              "branch_not_taken", "matrix_pass", "matrix_start", "sleep"})
+                              "branch_not_taken", "matrix_pass", "matrix_latency", "matrix_start",
+                              "sleep"})
 _LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
            "transcendental": 1 << 15, "integer_multiply": 1 << 15, "matrix_pass": 1 << 10,
            "matrix_start": 1 << 10, "sleep": 1 << 8, "code_lines_ahead": 64, "l2_channels": 256,

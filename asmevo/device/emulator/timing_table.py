@@ -14,7 +14,6 @@ from asmevo.isa.program import Program
 from asmevo.isa.targets import GFX942
 
 _NO_WAIT = 0xFF
-_NO_RESULT = 0xFFFF
 
 _CLASSES = {
     Unit.SALU: asmevo_core.IssueClass.SALU,
@@ -63,36 +62,32 @@ def timing_table(program: Program, issue: IssueParameters) -> list[Any]:
 
     Raises UnsupportedError naming the first instruction that has no timing.
     """
-    return [_instruction(instruction, offset, end, result, issue)
-            for instruction, offset, end, result in
+    return [_instruction(instruction, offset, end, uses, issue)
+            for instruction, offset, end, uses in
             zip(program.instructions, program.offsets, program.offsets[1:],
-                _results_awaited(program, issue), strict=False)]
+                _uses_of_matrix_results(program), strict=False)]
 
 
-def _results_awaited(program: Program, issue: IssueParameters) -> list[int]:
-    """Of each instruction the clk it issues behind the end of the matrix operation before it.
+def _uses_of_matrix_results(program: Program) -> list[bool]:
+    """Whether each instruction uses the result of the matrix operation before it in the code.
 
-    That is only so where it uses the operation's result. Across a branch or its target nothing is
-    known of the operation, and it is far enough away.
+    Across a branch or its target nothing is known of the operation, and it is far enough away.
     """
     leaders = {*program.labels, *(target for target in program.targets if target is not None)}
-    awaited = []
+    uses = []
     last: Instruction | None = None
     for index, instruction in enumerate(program.instructions):
         if index in leaders:
             last = None
-        if last is not None and instruction.reads & last.writes:
-            awaited.append(issue.byte_matrix_result if is_byte_matrix(last) else 0)
-        else:
-            awaited.append(_NO_RESULT)
+        uses.append(last is not None and bool(instruction.reads & last.writes))
         if instruction.unit is Unit.MFMA:
             last = instruction
         elif instruction.is_branch:
             last = None
-    return awaited
+    return uses
 
 
-def _instruction(instruction: Instruction, offset: int, end: int, result: int,
+def _instruction(instruction: Instruction, offset: int, end: int, uses_matrix: bool,
                  issue: IssueParameters) -> Any:
     _refuse_untimed(instruction)
     busy, matrix = TURN, 0
@@ -125,7 +120,7 @@ def _instruction(instruction: Instruction, offset: int, end: int, result: int,
         priority=(_immediate(instruction) & 3 if instruction.op == _PRIORITY
                   else _NO_PRIORITY),
         code_line=offset // LINE_BYTES,
-        after_result=result,
+        uses_matrix=uses_matrix,
     )
 
 

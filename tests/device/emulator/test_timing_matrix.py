@@ -28,6 +28,7 @@ from tests.device.emulator.test_timing import (
 )
 
 MFMA = "v_mfma_f32_16x16x16_f16 a[0:3], v[0:1], v[2:3], a[0:3]"
+OTHER_MFMA = "v_mfma_f32_16x16x16_f16 a[4:7], v[0:1], v[2:3], a[4:7]"
 MFMA_32 = "v_mfma_f32_32x32x8_bf16 a[0:15], v[0:1], v[2:3], a[0:15]"
 PACKED = "v_pk_mul_f32 v[4:5], v[6:7], v[8:9]"
 TO_LDS = "buffer_load_dword v0, s[0:3], 0 offen lds"
@@ -80,8 +81,8 @@ def test_matrix_operations_follow_one_another_at_the_rate_of_their_shape(
     ([MFMA, TRANS, TRANS], 36.06),
     ([MFMA, PACKED], 28),
     ([TRANS, VALU], 20),
-    ([MFMA, VALU, VALU, VALU, MFMA, TRANS], 36.05),
-    ([MFMA, MFMA, VALU, VALU, VALU, TRANS], 48.05),
+    ([MFMA, VALU, VALU, VALU, OTHER_MFMA, TRANS], 36.05),
+    ([MFMA, OTHER_MFMA, VALU, VALU, VALU, TRANS], 48.05),
     ([PACKED], 4.01),
     ([TRANS], 16.0),
 ])
@@ -107,24 +108,24 @@ def test_what_uses_a_matrix_result_waits_for_it() -> None:
     with_nop = cycles(Wave().run(MFMA, "s_nop 6", read, END))
     assert with_nop == 4 + 7 * 4 + 4 + TURN
     result = time_waves([Wave().run(MFMA, read, END)])
-    assert result.cycles == 16 + 4 + TURN
-    assert stalled(result, StallCause.DEPENDENCY) == 16 - TURN
+    latency = P.issue.matrix_latency
+    assert result.cycles == latency + 4 + TURN
+    assert stalled(result, StallCause.DEPENDENCY) == latency - TURN
     assert cycles(Wave().run(MFMA, other, END)) == 16
 
 
-@pytest.mark.parametrize("text", ["v_mfma_i32_16x16x32_i8 a[{0}:{1}], v[0:1], v[2:3], a[{0}:{1}]",
-                                  "v_mfma_f32_16x16x32_fp8_bf8 v[{0}:{1}], v[0:1], v[2:3], 0"])
-def test_results_of_bytes_come_later(text: str) -> None:
-    """Sums of 8-bit products take longer than the operation keeps the pipe from the next."""
-    first, second = text.format(4, 7), text.format(8, 11)
-    use = "v_mfma_i32_16x16x32_i8 {0}[4:7], v[0:1], v[2:3], {0}[4:7]".format(
-        "a" if "a[" in text else "v")
-    later = P.issue.byte_matrix_result
-    assert clk_per_round([first, second]) == 32
-    dependent = cycles(Wave().run(first, use, END))
-    assert dependent - cycles(Wave().run(first, second, END)) == later
-    # An operation of another chain between the two hides it.
-    assert cycles(Wave().run(first, second, use, END)) == 3 * 16
+@pytest.mark.parametrize(("text", "last", "clk"), [
+    ("v_mfma_i32_16x16x32_i8 a[{0}:{1}], v[0:1], v[2:3], a[{0}:{1}]", 3, 16),
+    ("v_mfma_f32_16x16x16_bf16 v[{0}:{1}], v[0:1], v[2:3], v[{0}:{1}]", 3, 16),
+    ("v_mfma_f32_4x4x4_16b_f16 a[{0}:{1}], v[0:1], v[2:3], a[{0}:{1}]", 3, 8),
+    ("v_mfma_f32_32x32x8_bf16 a[{0}:{1}], v[0:1], v[2:3], a[{0}:{1}]", 15, 32)])
+def test_a_chain_waits_for_results_that_take_longer_than_their_passes(
+        text: str, last: int, clk: int) -> None:
+    """Small operations of one chain are as far apart as a result takes; several chains hide it."""
+    chains = [text.format(16 * (1 + n), 16 * (1 + n) + last) for n in range(4)]
+    assert clk_per_round(chains) == 4 * clk
+    # The first of a round follows an end of the program: it waits for none.
+    assert clk_per_round(chains[:1] * 4) == clk + 3 * max(clk, P.issue.matrix_latency)
 
 
 def test_a_load_to_lds_takes_eleven_clk_of_the_pipe() -> None:

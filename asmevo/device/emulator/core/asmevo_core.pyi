@@ -170,7 +170,7 @@ class InstructionTiming:
                  wait_vmcnt: int = ..., wait_lgkmcnt: int = ..., fetch_debt: int = ...,
                  access: AccessKind = ..., matrix: int = ..., beside_matrix: bool = ...,
                  priority: int = ..., code_line: int = ...,
-                 after_result: int = ...) -> None: ...
+                 uses_matrix: bool = ...) -> None: ...
 
 class TimingParameters:
     """Parameters of the machine, in clk, bytes and lines."""
@@ -178,7 +178,7 @@ class TimingParameters:
     branch_taken: int
     branch_not_taken: int
     barrier_release: int
-    after_matrix: int
+    matrix_latency: int
     atomic_factor: int
     atomic_latency: int
     vmem_to_lds: int

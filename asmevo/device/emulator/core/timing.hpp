@@ -17,7 +17,6 @@ inline constexpr std::uint32_t kVmcntMax = 63;  // 6-bit and 4-bit counters (CDN
 inline constexpr std::uint32_t kLgkmcntMax = 15;
 inline constexpr std::uint32_t kMaxUnits = 4096;       // more than any device has
 inline constexpr std::uint32_t kMaxWorkgroups = 1024;  // on one CU
-inline constexpr std::uint16_t kNoResult = 0xffff;
 inline constexpr std::uint8_t kNoWait = 0xff;
 inline constexpr std::uint8_t kNoPriority = 0xff;
 
@@ -57,8 +56,7 @@ struct InstructionTiming {
   bool beside_matrix = true;    // Valu: may start while the matrix pipe works
   std::uint8_t priority = kNoPriority;  // of the wave from here on, or kNoPriority
   std::uint32_t code_line = 0;  // which line of the code it is in
-  // clk from the end of the wave's last matrix operation, whose result it uses, or kNoResult.
-  std::uint16_t after_result = kNoResult;
+  bool uses_matrix = false;     // the result of the wave's last matrix operation
 };
 
 // Times in clk, capacities in lines of 128 bytes; rates as clk/256 a line, of the simulated share of
@@ -67,7 +65,7 @@ struct Parameters {
   std::uint32_t branch_taken = 0;
   std::uint32_t branch_not_taken = 0;
   std::uint32_t barrier_release = 0;
-  std::uint32_t after_matrix = 0;      // from a wave's matrix operation to what cannot run beside it
+  std::uint32_t matrix_latency = 0;    // from the issue of a matrix operation to a use of its result
   std::uint32_t beside_other = 0;      // more for what cannot run beside another wave's operation
   std::uint32_t wave_launch = 0;       // between two waves that an XCD launches
   std::uint32_t code_miss_latency = 0; // of the L1I; 0: code is always there

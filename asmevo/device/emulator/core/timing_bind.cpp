@@ -139,24 +139,24 @@ void bind_timing(nb::module_& m) {
           [](InstructionTiming* self, IssueClass unit, std::uint16_t busy, std::uint8_t vmcnt,
              std::uint8_t lgkmcnt, std::uint8_t wait_vmcnt, std::uint8_t wait_lgkmcnt,
              std::uint8_t fetch_debt, AccessKind access, std::uint16_t matrix, bool beside_matrix,
-             std::uint8_t priority, std::uint32_t code_line, std::uint16_t after_result) {
+             std::uint8_t priority, std::uint32_t code_line, bool uses_matrix) {
             new (self) InstructionTiming{unit,         busy,       vmcnt,  lgkmcnt,
                                          wait_vmcnt,   wait_lgkmcnt, fetch_debt, access,
                                          matrix,       beside_matrix, priority, code_line,
-                                         after_result};
+                                         uses_matrix};
           },
           "unit"_a, nb::kw_only(), "busy"_a = kTurn, "vmcnt"_a = 0, "lgkmcnt"_a = 0,
           "wait_vmcnt"_a = kNoWait, "wait_lgkmcnt"_a = kNoWait, "fetch_debt"_a = 0,
           "access"_a = AccessKind::Load, "matrix"_a = 0, "beside_matrix"_a = true,
           "priority"_a = kNoPriority, "code_line"_a = 0,
-          "after_result"_a = kNoResult);
+          "uses_matrix"_a = false);
 
   nb::class_<Parameters>(m, "TimingParameters")
       .def(nb::init<>())
       .def_rw("branch_taken", &Parameters::branch_taken)
       .def_rw("branch_not_taken", &Parameters::branch_not_taken)
       .def_rw("barrier_release", &Parameters::barrier_release)
-      .def_rw("after_matrix", &Parameters::after_matrix)
+      .def_rw("matrix_latency", &Parameters::matrix_latency)
       .def_rw("atomic_factor", &Parameters::atomic_factor)
       .def_rw("atomic_latency", &Parameters::atomic_latency)
       .def_rw("vmem_to_lds", &Parameters::vmem_to_lds)

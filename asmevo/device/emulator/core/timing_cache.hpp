@@ -23,8 +23,11 @@ inline std::uint64_t hash_line(std::uint64_t line) {
   return line ^ (line >> 33);
 }
 
-// Set-associative with least-recently-used replacement. Sets are chosen by a hash: strides that a
-// power of two of sets would make collide are spread on hardware too.
+// How a cache chooses the set of a line. Those of a compute unit hold any run of lines as long as they
+// are (MT4G: hits up to the capacity); beyond them addresses are spread over channels and sets.
+enum class Sets : std::uint8_t { InTurn, Hashed };
+
+// Set-associative with least-recently-used replacement.
 class Cache {
  public:
   // Of a line that is there: the clk of its fill, for which whoever hits before waits.
@@ -34,8 +37,9 @@ class Cache {
   };
 
   // At least one line.
-  explicit Cache(std::uint32_t lines)
-      : ways_(std::min(lines, kWays)),
+  Cache(std::uint32_t lines, Sets sets)
+      : hashed_(sets == Sets::Hashed),
+        ways_(std::min(lines, kWays)),
         sets_(std::max(lines / ways_, 1u)),
         data_(allocate(sets_)) {}
 
@@ -96,7 +100,7 @@ class Cache {
   }
 
   std::uint64_t index_of(std::uint64_t line) const {
-    return sets_ == 1 ? 0 : ((hash_line(line) >> 32) * sets_) >> 32;
+    return hashed_ ? ((hash_line(line) >> 32) * sets_) >> 32 : line % sets_;
   }
   Set& set_of(std::uint64_t line) { return data_.get()[index_of(line)]; }
 
@@ -108,6 +112,7 @@ class Cache {
     set.states[0] = state;
   }
 
+  bool hashed_;
   std::uint32_t ways_;
   std::uint32_t sets_;
   std::unique_ptr<Set[], Free> data_;

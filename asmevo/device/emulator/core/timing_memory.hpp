@@ -26,9 +26,10 @@ class SharedMemory {
   SharedMemory(const Parameters& parameters, const Launch& launch, const Sharing& sharing)
       : p_(parameters),
         sharing_(sharing),
-        l2_(scaled(parameters.l2_lines, sharing.xcd_footprint())),
+        l2_(scaled(parameters.l2_lines, sharing.xcd_footprint()), Sets::Hashed),
         mall_(std::min(scaled(parameters.mall_lines, sharing.device_footprint()),
-                       sharing.touches())),
+                       sharing.touches()),
+              Sets::Hashed),
         channels_(parameters.l2_channels),
         read_(cost(parameters.l2_read_q8, launch.busy_units_of_xcd, launch)),
         write_(cost(parameters.l2_write_q8, launch.busy_units_of_xcd, launch)),
@@ -145,9 +146,9 @@ class UnitMemory {
   UnitMemory(const Parameters& parameters, SharedMemory& shared)
       : p_(parameters),
         shared_(shared),
-        vl1d_(parameters.vl1d_lines),
-        sl1d_(parameters.sl1d_lines),
-        code_(parameters.code_lines) {}
+        vl1d_(parameters.vl1d_lines, Sets::InTurn),
+        sl1d_(parameters.sl1d_lines, Sets::InTurn),
+        code_(parameters.code_lines, Sets::InTurn) {}
 
   // A vector load's line whose tag is looked up at `clk`.
   SharedMemory::Found load(std::uint64_t line, std::uint64_t clk) {

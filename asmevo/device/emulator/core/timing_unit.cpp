@@ -199,12 +199,8 @@ void ComputeUnit::prepare(std::uint32_t s, std::uint32_t slot, std::uint64_t nex
   if (in.wait_lgkmcnt < kLgkmcntMax) {
     hold(wave.lgkm.bounded(in.wait_lgkmcnt, next), StallCause::Lgkmcnt);
   }
-  if (!in.beside_matrix && wave.matrix_done != 0) {
-    hold(wave.matrix_done + p_.after_matrix, StallCause::UnitBusy);
-  }
-  if (in.after_result != kNoResult && wave.matrix_done != 0) {
-    hold(wave.matrix_done + in.after_result, StallCause::Dependency);
-  }
+  if (!in.beside_matrix) hold(wave.matrix_result, StallCause::UnitBusy);
+  if (in.uses_matrix) hold(wave.matrix_result, StallCause::Dependency);
   if (in.vmcnt) hold(wave.vm.bounded(kVmcntMax - 1, next), StallCause::Vmcnt);
   if (in.lgkmcnt) hold(wave.lgkm.counted(kLgkmcntMax - in.lgkmcnt, next), StallCause::Lgkmcnt);
 
@@ -254,7 +250,8 @@ void ComputeUnit::issue(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) 
       }
       complete(simd.alu_free);
       if (in.matrix != 0) {
-        wave.matrix_done = simd.matrix_free = clk + in.matrix;
+        simd.matrix_free = clk + in.matrix;
+        wave.matrix_result = clk + std::max<std::uint64_t>(in.matrix, p_.matrix_latency);
         simd.matrix_slot = slot;
         result_.matrix_busy += in.matrix;
         complete(simd.matrix_free);

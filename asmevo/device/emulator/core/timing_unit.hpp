@@ -54,7 +54,7 @@ class ComputeUnit {
     std::uint8_t cause = kNoCause;
     std::uint64_t next = 0;  // first turn after the previous instruction
     std::uint64_t lds_done = 0;
-    std::uint64_t matrix_done = 0;  // when its last matrix operation has left the pipe
+    std::uint64_t matrix_result = 0;  // when that of its last matrix operation can be used
     VmQueue vm;
     LgkmQueue lgkm;
   };

@@ -39,7 +39,7 @@ inline void validate(const Parameters& p) {
   require(p.l2_channels >= 1 && p.l2_channels <= 256, "an L2 has 1..256 channels");
   require(p.code_lines_ahead <= 64, "at most 64 lines of code are fetched ahead");
   for (const std::uint32_t latency :
-       {p.after_matrix, p.beside_other, p.atomic_latency, p.barrier_release, p.wave_launch, p.code_miss_latency,
+       {p.matrix_latency, p.beside_other, p.atomic_latency, p.barrier_release, p.wave_launch, p.code_miss_latency,
         p.vl1d_latency, p.sl1d_latency, p.sl1d_miss_latency, p.l2_latency, p.mall_latency,
         p.hbm_latency, p.store_latency, p.cu_fill_q8, p.l2_read_q8, p.l2_write_q8, p.mall_q8,
         p.hbm_read_q8, p.hbm_write_q8, p.lds_latency, p.lds_store_overhead}) {
