@@ -12,6 +12,7 @@ from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, findings
+from asmevo.gates.launch_uses import changed_uses
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.program import Program
@@ -94,6 +95,8 @@ class StaticGate:
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
         )
+        uses = baseline.uses_of(code, kernel.descriptor)
+        yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)
