@@ -57,6 +57,7 @@ class GatesConfig:
     warmup: int = MISSING
     cosine: float = MISSING
     max_abs: float = MISSING
+    warmup_seconds: float = 0.5
     precision_slack: float = 0.05
     sanitize: bool = True
     isolate: bool = True

@@ -27,6 +27,7 @@ from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
+from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.precision import Floats
 from asmevo.isa.dataflow import defined_before_use
@@ -125,6 +126,7 @@ class Baseline:
         self.numbers = Numbers()
         self._operation = operation
         self._noise: dict[int, Mapping[str, Noise]] = {}
+        self._floors: dict[int, Floor | None] = {}
         self._truths: dict[int, Mapping[str, Floats]] = {}
         self._prepared: dict[tuple[int, int], Dispatch] = {}
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
@@ -275,6 +277,18 @@ class Baseline:
         """
         at = condition(0, self.seed)
         return loaded.time(self.prepared(index, 0), at.state, samples=samples, warmup=warmup)
+
+    def floor(self, index: int) -> Floor | None:
+        """The least time a launch of a dispatch can take; ``None`` where the device cannot tell.
+
+        Raises what profiling the original raises.
+        """
+        if index not in self._floors:
+            profile = self.profile(self.loaded, index)
+            self._floors[index] = floor_of(
+                self.prepared(index, 0), self.reference(index, 0), profile, self.program,
+                self.device)
+        return self._floors[index]
 
     def profile(self, loaded: LoadedKernel, index: int) -> Profile:
         """Profile a kernel under the condition in which it is timed."""
