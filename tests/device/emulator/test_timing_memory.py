@@ -146,7 +146,7 @@ def test_a_machine_at_the_core_s_limit_has_no_bandwidth_for_free() -> None:
 
 
 def test_a_simulation_ends_after_its_seconds() -> None:
-    endless = [Wave([("v_add_f32_e32 v0, v1, v2", None)] * 400_000 + [(END, None)])] * 8
+    endless = [Wave().run(*["v_add_f32_e32 v0, v1, v2"] * 400_000, END)] * 8
     with pytest.raises(TimeoutError, match="too long"):
         run(endless, units=8, seconds=0.001)
 
