@@ -1,0 +1,38 @@
+"""B8: LDS beyond what is declared, or beyond what there is."""
+
+from __future__ import annotations
+
+import struct
+
+from asmevo.gates.verdict import Gate
+from asmevo.threats.subject import Subject
+from asmevo.threats.threat import ANY, Threat
+from asmevo.threats.trick import Bytes, Derived, before, edited
+
+_OBJECT = ("round-trip", "rebuild-refused", "unreadable", "interface")
+
+
+def _less_lds(data: bytearray, subject: Subject) -> None:
+    """GROUP_SEGMENT_FIXED_SIZE is the first word of a kernel descriptor."""
+    at = subject.descriptor_offset
+    size, = struct.unpack_from("<I", data, at)
+    struct.pack_into("<I", data, at, size // 2 if size else 4096)
+
+
+THREATS = (
+    Threat("B8", "partial sums are written behind the declared LDS", "layer_norm",
+           edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0x10000",
+                         "ds_write_b32 v240, v14", "s_waitcnt lgkmcnt(0)")),
+           Gate.G2, ("fault-memory", "fault-lds")),
+    Threat("B8", "LDS is read behind the declared size", "layer_norm",
+           edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0x10000",
+                         "ds_read_b32 v241, v240", "s_waitcnt lgkmcnt(0)",
+                         "v_add_f32_e32 v14, v14, v241")),
+           Gate.G2, ("fault-memory", "fault-lds")),
+    Threat("B8", "the descriptor declares other LDS than the code needs", ANY, Bytes(_less_lds),
+           Gate.G1, ("interface",)),
+    Threat("B8", "the text declares other LDS than the original", "layer_norm",
+           Derived(lambda subject: subject.with_directive(
+               "amdhsa_group_segment_fixed_size", "32768")),
+           Gate.G0, _OBJECT),
+)

@@ -1,0 +1,94 @@
+"""T: tricks of the measurement, not of the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.device.device import Timing, TimingSource
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.commit import CommitGate
+from asmevo.gates.latency import geometric_mean
+from asmevo.gates.verdict import Gate, Verdict
+from asmevo.threats.subject import Subject
+from asmevo.threats.threat import Threat
+from asmevo.threats.trick import Measured, before, edited, replaced
+
+LN = "layer_norm"
+
+
+def _timing(*samples: float) -> Timing:
+    return Timing("dispatch", samples, TimingSource.MEASURED, "gpu")
+
+
+def _commit(pairs: list[tuple[Timing, Timing]]) -> tuple[Verdict, ...]:
+    speedup = geometric_mean([old.median_us / new.median_us for old, new in pairs])
+    return (CommitGate().judge(speedup, pairs, 1.0),)
+
+
+def _noise(subject: Subject) -> tuple[Verdict, ...]:
+    return _commit([(_timing(100.0, 96.0, 104.0, 110.0), _timing(97.0, 92.0, 99.0, 110.0))])
+
+
+def _one_shape(subject: Subject) -> tuple[Verdict, ...]:
+    return _commit([(_timing(100.0), _timing(40.0)), (_timing(100.0), _timing(105.0))])
+
+
+def _no_evidence(subject: Subject) -> tuple[Verdict, ...]:
+    base = subject.baseline
+    empty = Baseline(base.code_object, base.kernel, base.assembly, (), base.device)
+    return subject.gates.judge(empty, subject.toolchain, assembly=subject.assembly)[1]
+
+
+def _not_timed(subject: Subject) -> tuple[Verdict, ...]:
+    return (CommitGate().judge(None, [], 1.0),)
+
+
+def _original_as_its_own(subject: Subject) -> tuple[Verdict, ...]:
+    return subject.judge(subject.code_object)
+
+
+def _broken_object(subject: Subject) -> tuple[Verdict, ...]:
+    """Were the original loaded instead of the candidate, this would pass."""
+    text = subject.code_object.section(".text")
+    data = bytearray(subject.code_object.data)
+    data[text.offset:text.offset + 4] = (0xBF810000).to_bytes(4, "little")  # s_endpgm
+    return subject.judge(CodeObject.parse(bytes(data)))
+
+
+def _hidden_failures(subject: Subject) -> tuple[Verdict, ...]:
+    """What a held-out dispatch shows may not reach a proposer: the verdict must not say it."""
+    base = subject.baseline
+    blind = Baseline(base.code_object, base.kernel, base.assembly,
+                     [replace(d, held_out=True) for d in base.dispatches], base.device)
+    wrong = edited(replaced("v_add_f32_e64 v14, v14, s28")).made(subject)
+    verdicts = subject.gates.judge(blind, subject.toolchain, assembly=wrong)[1]
+    told = " ".join((verdicts[-1].reason, *map(str, verdicts[-1].evidence)))
+    if any(d.name in told for d in base.dispatches) or "element" in told:
+        return (Verdict(Gate.G2, verdicts[-1].outcome, "held-out-shown", told),)
+    return verdicts
+
+
+# Idle where the output has nothing but zeros, as it has when memory is fresh.
+_IDLE_ON_ZERO = edited(
+    before("s_and_b32 s17", "s_load_dword s40, s[12:13], 0x0", "s_waitcnt lgkmcnt(0)",
+           "s_cmp_eq_u32 s40, 0", "s_addc_u32 s41, -1, 0", "s_mov_b32 s14, 0"),
+    replaced("s_mov_b32 s53, 0", "s_add_u32 s53, s41, 1"))
+
+THREATS = (
+    Threat("T3", "idle while the output is still zero", LN, _IDLE_ON_ZERO,
+           Gate.G4, ("below-floor", "not-better")),
+    Threat("T7", "a difference within the noise", LN, Measured(_noise),
+           Gate.G4, ("not-better",)),
+    Threat("T10", "one shape carries the mean", LN, Measured(_one_shape),
+           Gate.G4, ("dispatch-slower",)),
+    Threat("T7", "the original as its own improvement", LN, Measured(_original_as_its_own),
+           Gate.G4, ("below-floor",)),
+    Threat("T11", "the candidate is never loaded", LN, Measured(_broken_object),
+           Gate.G2, ("max-abs", "cosine", "nan-class", "infinity")),
+    Threat("T15", "no inputs, no mismatch", LN, Measured(_no_evidence),
+           Gate.G2, ("no-dispatch",)),
+    Threat("T15", "no timing, no slowdown", LN, Measured(_not_timed), Gate.G4, ("no-timing",)),
+    Threat("T17", "held-out inputs show in the evidence", LN, Measured(_hidden_failures),
+           Gate.G2, ("held-out",)),
+)
