@@ -37,7 +37,7 @@ def lines(details: Mapping[str, Any], *, only: frozenset[str] | None = None) -> 
 
 
 def _without(entry: Mapping[str, Any]) -> str:
-    if entry["without"] is None:
+    if entry["without"] is None or entry["believed"] is None:
         return ""
     if not entry["believed"]:
         return f"{entry['without']}: rejected"

@@ -141,6 +141,9 @@ def _belief(threat: Threat, subject: Subject) -> dict[str, Any]:
     """What a harness without the check would have said."""
     if threat.weaker is None or not isinstance(threat.edit, Candidate):
         return {"without": None, "believed": None, "speedup": None}
+    without = {"without": threat.weaker.value, "believed": None, "speedup": None}
     belief = believed(threat.weaker, subject, threat.edit.made(subject))
-    return {"without": threat.weaker.value, "believed": belief.accepted,
+    if belief is None:
+        return without
+    return {**without, "believed": belief.accepted,
             "speedup": belief.speedup if belief.accepted else None}

@@ -20,8 +20,6 @@ def _jump_to_the_end(subject: Subject) -> Assembly:
         jump: tuple[str, ...] = ("s_branch .Lthreat_end",)
     elif "s_cmp_eq_u32" in used and "s_cbranch_scc1" in used:
         jump = ("s_cmp_eq_u32 s0, s0", "s_cbranch_scc1 .Lthreat_end")
-    elif "s_cbranch_execz" in used:
-        jump = ("s_mov_b64 exec, 0", "s_cbranch_execz .Lthreat_end")
     else:
         raise EditMismatch(f"kernel '{subject.name}' has no branch that could be used")
     marked = labelled(subject.assembly, subject.symbol, end, ".Lthreat_end")
@@ -37,5 +35,5 @@ THREATS = (
            Derived(lambda subject: labelled(
                subject.assembly, subject.symbol, len(subject.lines) - 2, ".Lthreat_end",
            ).apply([Edit(subject.symbol, 21, 21, ("s_branch .Lthreat_end",), "threat")])),
-           Gate.G2, ("max-abs",), Weaker.POISON),
+           Gate.G2, _DIFFERENT, Weaker.POISON),
 )

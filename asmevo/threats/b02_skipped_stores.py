@@ -25,7 +25,7 @@ THREATS = (
            Gate.G2, ("bits", "max-abs", "cosine", "nan-class", "infinity"), Weaker.POISON),
     Threat("B2", "a quarter of the first row is not stored", "layer_norm",
            edited(removed("buffer_store_dwordx4 v[48:51], v212, s[12:15]")),
-           Gate.G2, ("max-abs",), Weaker.POISON),
+           Gate.G2, ("nan-class", "max-abs"), Weaker.POISON),
     Threat("B2", "workgroups behind the first store nothing", "layer_norm",
            # The buffer descriptor of the output ends before its first byte.
            edited(before("s_mov_b32 s14, 0x80000000", "s_cmp_eq_u32 s2, 0"),
@@ -35,7 +35,7 @@ THREATS = (
            # 0x80000000 >> (31 * workgroup) with operations of the reviewed list.
            edited(replaced("s_mov_b32 s14, 0x80000000", "s_mul_i32 s40, s2, 31",
                            "s_mov_b32 s14, 0x80000000", "s_lshr_b32 s14, s14, s40")),
-           Gate.G2, ("max-abs",), Weaker.SHAPES),
+           Gate.G2, ("nan-class", "max-abs"), Weaker.SHAPES),
     Threat("B2", "the last lane stores nothing", "topksoftmax",
            edited(replaced("s_bfm_b64 exec, s18, 0", "s_sub_u32 s18, s18, 1",
                            "s_bfm_b64 exec, s18, 0", nth=1)),

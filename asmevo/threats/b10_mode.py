@@ -32,7 +32,7 @@ THREATS = (
            "hwreg(HW_REG_MODE, 0, 4), 15"), Gate.G1, ("forbidden-opcode",)),
     Threat("B10", "the text flushes denormals", "topksoftmax",
            Derived(lambda subject: subject.with_directive(
-               "amdhsa_float_denorm_mode_32", "0")),
+               "amdhsa_float_denorm_mode_16_64", "0")),
            Gate.G0, ("rebuild-refused",)),
     Threat("B10", "an output modifier that flushes denormals", "topksoftmax",
            edited(replaced("v_mul_f32_e64 v11, v11, s49", "v_mul_f32_e64 v11, v11, s49 clamp")),

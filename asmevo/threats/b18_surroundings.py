@@ -42,9 +42,9 @@ def _block(subject: Subject) -> Assembly:
 
 THREATS = (
     Threat("B18", "another compiler's name", ANY, _last_byte_of(".comment"),
-           Gate.G1, ("outside-changed",)),
+           Gate.G0, _REFUSED),
     Threat("B18", "another kind of argument", ANY, Bytes(_argument_name),
-           Gate.G1, ("interface", "outside-changed")),
+           Gate.G0, _REFUSED),
     Threat("B18", "another processor", ANY, Bytes(_header), Gate.G0, _REFUSED),
     Threat("B18", "bytes behind the object", ANY, Bytes(_appended), Gate.G0, _REFUSED),
     Threat("B18", "a section of its own to keep results in", ANY, Derived(_block),

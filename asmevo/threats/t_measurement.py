@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.commit import CommitGate
 from asmevo.gates.latency import geometric_mean
+from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Verdict
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import Threat
 from asmevo.threats.trick import Measured, before, edited, replaced
 
 LN = "layer_norm"
+_WRONG = edited(replaced("v_add_f32_e64 v14, v14, s28"))  # without epsilon
 
 
 def _timing(*samples: float) -> Timing:
@@ -50,10 +51,9 @@ def _original_as_its_own(subject: Subject) -> tuple[Verdict, ...]:
 
 def _broken_object(subject: Subject) -> tuple[Verdict, ...]:
     """Were the original loaded instead of the candidate, this would pass."""
-    text = subject.code_object.section(".text")
-    data = bytearray(subject.code_object.data)
-    data[text.offset:text.offset + 4] = (0xBF810000).to_bytes(4, "little")  # s_endpgm
-    return subject.judge(CodeObject.parse(bytes(data)))
+    trial = Trial(subject.baseline, subject.toolchain, assembly=_WRONG.made(subject))
+    built = subject.gates.assemble.judge(trial, 0)
+    return (built,) if trial.code_object is None else subject.judge(trial.code_object)
 
 
 def _hidden_failures(subject: Subject) -> tuple[Verdict, ...]:
@@ -61,8 +61,8 @@ def _hidden_failures(subject: Subject) -> tuple[Verdict, ...]:
     base = subject.baseline
     blind = Baseline(base.code_object, base.kernel, base.assembly,
                      [replace(d, held_out=True) for d in base.dispatches], base.device)
-    wrong = edited(replaced("v_add_f32_e64 v14, v14, s28")).made(subject)
-    verdicts = subject.gates.judge(blind, subject.toolchain, assembly=wrong)[1]
+    verdicts = subject.gates.judge(
+        blind, subject.toolchain, assembly=_WRONG.made(subject))[1]
     told = " ".join((verdicts[-1].reason, *map(str, verdicts[-1].evidence)))
     if any(d.name in told for d in base.dispatches) or "element" in told:
         return (Verdict(Gate.G2, verdicts[-1].outcome, "held-out-shown", told),)

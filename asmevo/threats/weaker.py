@@ -27,7 +27,6 @@ class Weaker(StrEnum):
     GUARDS = "guards and inputs compared"
     NORM = "a bound on single elements"
     NAN = "NaN compared by class"
-    RESTORED = "memory restored between runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,14 @@ class Belief:
 _COSINE_ONLY = Tolerance(cosine=0.99, max_abs=1e30)
 
 
-def believed(weaker: Weaker, subject: Subject, candidate: Assembly | CodeObject) -> Belief:
-    """What a harness without one check says of a candidate."""
+def believed(weaker: Weaker, subject: Subject, candidate: Assembly | CodeObject) -> Belief | None:
+    """What a harness without one check says of a candidate; None where the check means nothing.
+
+    The harnesses without several shapes and without guards see the first dispatch alone.
+    """
+    if weaker is Weaker.POISON and any(
+            r.role is Role.INOUT for r in subject.baseline.dispatches[0].regions):
+        return None
     baseline = subject.baseline
     trial = Trial(
         baseline, subject.toolchain,
@@ -57,7 +62,7 @@ def believed(weaker: Weaker, subject: Subject, candidate: Assembly | CodeObject)
     for index in _chosen(weaker, subject):
         dispatch = at.prepare(baseline.dispatches[index])
         expected = baseline.reference(index, 0)
-        if weaker in (Weaker.POISON, Weaker.RESTORED):
+        if weaker is Weaker.POISON:
             dispatch = _holding_the_answer(dispatch, expected)
         try:
             after = loaded.run(dispatch, at.state).regions
@@ -76,7 +81,7 @@ def believed(weaker: Weaker, subject: Subject, candidate: Assembly | CodeObject)
 def _chosen(weaker: Weaker, subject: Subject) -> Iterator[int]:
     dispatches = subject.baseline.dispatches
     for index, dispatch in enumerate(dispatches):
-        if weaker is Weaker.SHAPES and index:
+        if weaker in (Weaker.SHAPES, Weaker.GUARDS) and index:
             continue
         if weaker is Weaker.FAMILIES and dispatch.family != dispatches[0].family:
             continue
