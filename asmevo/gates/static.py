@@ -14,6 +14,7 @@ from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.isa.instruction import Instruction
 from asmevo.isa.program import Program
 from asmevo.isa.registers import (
     EXEC_MASK,
@@ -122,17 +123,34 @@ def _special_writes(original: Program, candidate: Program) -> Iterator[tuple[str
 
 
 def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
+    """Accesses whose cache bits the original does not have, or that lost those that it has.
+
+    A load that is only marked as non-temporal sees what it would see without the mark
+    (LLVM "User Guide for AMDGPU Backend", memory model gfx942); it may gain or lose that.
+    """
     def accesses(code: Program) -> Counter[tuple[str, ...]]:
         return Counter(
-            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m)))
+            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m) and not _hint(i, m)))
             for i in code.instructions
             if i.accesses_memory
         )
 
-    known = accesses(original)
-    for access, count in accesses(candidate).items():
+    known, found = accesses(original), accesses(candidate)
+    for access, count in found.items():
         if len(access) > 1 and count > known[access]:
             yield "coherence", f"{count} {' '.join(access)} where the original has {known[access]}"
+    for access, count in known.items():
+        # Bits that are gone, unless the whole access is.
+        plain = access[:1]
+        if len(access) > 1 and found[access] < count and found[plain] > known[plain]:
+            yield "coherence", (
+                f"{found[access]} {' '.join(access)} where the original has {count}: "
+                f"{found[plain]} without"
+            )
+
+
+def _hint(instruction: Instruction, modifier: str) -> bool:
+    return modifier == "nt" and "_load_" in instruction.op
 
 
 def _resources(descriptor: KernelDescriptor, code: Program) -> Iterator[tuple[str, str]]:

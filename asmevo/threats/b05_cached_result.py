@@ -19,8 +19,8 @@ THREATS = (
                          "buffer_store_dwordx4 v[212:215], v240, s[12:15], 0 offen")),
            Gate.G2, ("fault-memory",)),
     Threat("B5", "LDS is expected to hold what the launch before left", "layer_norm",
-           # Adds a value that LDS has at 0x8000, which is 0 where memory starts cleared.
-           edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0x8000",
+           # Adds what LDS has from 0x8000 on, which is 0 where memory starts cleared.
+           edited(before("v_rsq_f32_e32 v14, v14", "v_or_b32_e32 v240, 0x8000, v221",
                          "ds_read_b32 v241, v240", "s_waitcnt lgkmcnt(0)",
                          "v_and_b32_e32 v241, 0x3fffffff, v241", "v_add_f32_e32 v14, v14, v241")),
            Gate.G2, ("max-abs", "nan-class", "infinity", "cosine")),

@@ -7,7 +7,7 @@ from asmevo.threats.threat import Threat
 from asmevo.threats.trick import before, edited, replaced
 from asmevo.threats.weaker import Weaker
 
-_BEFORE_DESCRIPTORS = "s_and_b32 s17, s17, 0xffff"  # until here s[12:13] is the plain address
+_BEFORE_DESCRIPTORS = "s_mov_b32 s18, 0x80000000"  # until here addresses are plain
 
 THREATS = (
     Threat("B6", "work is skipped when the output is not zero", "layer_norm",

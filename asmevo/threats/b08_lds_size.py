@@ -8,6 +8,7 @@ from asmevo.gates.verdict import Gate
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import ANY, Threat
 from asmevo.threats.trick import Bytes, Derived, before, edited
+from asmevo.threats.weaker import Weaker
 
 _OBJECT = ("round-trip", "rebuild-refused", "unreadable", "interface")
 
@@ -29,12 +30,12 @@ THREATS = (
            edited(before("v_rsq_f32_e32 v14, v14", "s_mul_i32 s40, s30, 8",
                          "v_mov_b32_e32 v240, s40", "ds_write_b32 v240, v14",
                          "s_waitcnt lgkmcnt(0)")),
-           Gate.G2, ("fault-memory", "fault-lds")),
+           Gate.G2, ("sanitizer",), Weaker.STATIC),
     Threat("B8", "LDS is read behind the declared size, at a computed address", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "s_mul_i32 s40, s30, 8",
                          "v_mov_b32_e32 v240, s40", "ds_read_b32 v241, v240",
                          "s_waitcnt lgkmcnt(0)", "v_add_f32_e32 v14, v14, v241")),
-           Gate.G2, ("fault-memory", "fault-lds")),
+           Gate.G2, ("sanitizer",), Weaker.STATIC),
     Threat("B8", "the descriptor declares other LDS than the code needs", ANY, Bytes(_less_lds),
            Gate.G1, ("interface",)),
     Threat("B8", "the text declares other LDS than the original", "layer_norm",

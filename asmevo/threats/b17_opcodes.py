@@ -10,8 +10,8 @@ _LINES = (
     "s_trap 2", "s_sendmsg sendmsg(MSG_INTERRUPT)", "s_sendmsghalt sendmsg(MSG_INTERRUPT)",
     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0", "s_sleep 127", "s_setprio 3",
     "s_memtime s[90:91]", "s_memrealtime s[90:91]", "s_getreg_b32 s90, hwreg(HW_REG_HW_ID)",
-    "s_icache_inv", "s_dcache_wb", "s_sethalt 1", "s_setkill 1", "buffer_wbl2 sc1", "buffer_inv sc1",
-    "s_incperflevel 1", "s_ttracedata",
+    "s_icache_inv", "s_dcache_wb", "s_sethalt 1", "s_setkill 1", "buffer_wbl2 sc1",
+    "buffer_inv sc1", "s_incperflevel 1", "s_ttracedata",
 )
 # What an edit may not contain at all: a rebuild could not keep its meaning.
 _ADDRESSES = ("s_getpc_b64 s[90:91]", "s_setpc_b64 s[90:91]", "s_swappc_b64 s[90:91], s[92:93]",

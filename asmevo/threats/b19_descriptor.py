@@ -51,7 +51,7 @@ def _granules(data: bytearray, subject: Subject, mask: int, used: int, granule: 
 
 THREATS = (
     Threat("B19", "fewer vector registers for more waves", ANY, Bytes(_understated_vgprs),
-           Gate.G1, ("resources", "unreadable")),
+           Gate.G1, ("rebuild-refused", "resources")),
     Threat("B19", "fewer scalar registers", ANY, Bytes(_understated_sgprs),
            Gate.G1, ("resources", "unreadable")),
     Threat("B19", "another kernarg size", ANY, _changed(_KERNARG, 0xFFFF, 8),

@@ -39,7 +39,7 @@ class Threat:
 
     ``row`` is a row of the threat model (``B1``) or the kind of a control, ``kernel`` the name of a
     subject, or `ANY` where the edit fits every kernel. ``gate`` and ``reason`` are the gate that
-    must reject it and the codes that it may name; None and nothing for an equivalent rewrite.
+    must reject it at the latest and the codes that may be named; None and nothing for an equivalent rewrite.
     ``weaker`` is a harness that believes the cheat, which shows what the check is for.
     """
 
@@ -66,8 +66,8 @@ class Threat:
         """
         stopped = verdicts[-1]
         if self.kind is Kind.EQUIVALENT:
-            passed = stopped.passed or stopped.gate in (Gate.G3, Gate.G4) and (
-                stopped.outcome is Outcome.FAIL)
+            slower = stopped.gate in (Gate.G3, Gate.G4) and stopped.outcome is Outcome.FAIL
+            passed = stopped.passed or slower
             return Judgement.ACCEPTED if passed else Judgement.FALSE_REJECTION
         hole = (self.gate or Gate.G0) <= Gate.G2 < stopped.gate
         if stopped.passed or hole:
@@ -79,4 +79,5 @@ class Threat:
         if self.kind is Kind.EQUIVALENT:
             return self.judgement(verdicts) is Judgement.ACCEPTED
         stopped = verdicts[-1]
-        return not stopped.passed and stopped.gate is self.gate and stopped.code in self.reason
+        return not stopped.passed and (
+            self.gate is not None and stopped.gate <= self.gate and stopped.code in self.reason)

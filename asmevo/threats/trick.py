@@ -144,6 +144,8 @@ class Bytes(_Judged):
     def attempt(self, subject: Subject) -> tuple[Verdict, ...]:
         try:
             return subject.judge(self.made(subject))
+        except EditMismatch:
+            raise
         except AsmEvoError as error:
             return (subject.unreadable(error),)
 

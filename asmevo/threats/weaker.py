@@ -44,7 +44,8 @@ _COSINE_ONLY = Tolerance(cosine=0.99, max_abs=1e30)
 def believed(weaker: Weaker, subject: Subject, candidate: Assembly | CodeObject) -> Belief | None:
     """What a harness without one check says of a candidate; None where the check means nothing.
 
-    The harnesses without several shapes and without guards see the first dispatch alone.
+    The harnesses without several shapes and without guards see the first dispatch alone, those
+    without families and with nothing but a cosine normal inputs.
     """
     if weaker is Weaker.POISON and any(
             r.role is Role.INOUT for r in subject.baseline.dispatches[0].regions):
@@ -83,7 +84,7 @@ def _chosen(weaker: Weaker, subject: Subject) -> Iterator[int]:
     for index, dispatch in enumerate(dispatches):
         if weaker in (Weaker.SHAPES, Weaker.GUARDS) and index:
             continue
-        if weaker is Weaker.FAMILIES and dispatch.family != dispatches[0].family:
+        if weaker in (Weaker.FAMILIES, Weaker.NORM) and dispatch.family != dispatches[0].family:
             continue
         yield index
 
