@@ -12,16 +12,18 @@ from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
-from asmevo.codeobject.entry import entry_registers
+from asmevo.codeobject.entry import entry_registers, entry_sources
 from asmevo.codeobject.interface import Interface, outside_hash
 from asmevo.device.device import Device, LaunchState, LoadedKernel, Timing, WorkgroupOrder
 from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
+from asmevo.gates.launch_uses import LaunchUses
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
+from asmevo.isa.value_numbers import Numbers
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
 from asmevo.profile.profile import Profile
@@ -97,6 +99,7 @@ class Baseline:
         self.dispatches = tuple(dispatches)
         self.device = device
         self.seed = seed
+        self.numbers = Numbers()
         # Largest |difference| by dispatch that workgroup order alone makes in the original.
         self.noise: dict[int, float] = {}
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
@@ -124,6 +127,22 @@ class Baseline:
         """What the original itself is found to do; a candidate may keep it."""
         descriptor = self.code_object.kernel(self.kernel).descriptor
         return findings(self.program, descriptor)
+
+    @cached_property
+    def launch_uses(self) -> LaunchUses:
+        """Where arguments, ids and data decide what the original does."""
+        descriptor = self.code_object.kernel(self.kernel).descriptor
+        return self.uses_of(self.program, descriptor)
+
+    def uses_of(self, code: Program, descriptor: KernelDescriptor) -> LaunchUses:
+        """The same of a candidate."""
+        return LaunchUses.of(code, entry_sources(descriptor), self.numbers, self._pointer_words)
+
+    @cached_property
+    def _pointer_words(self) -> frozenset[int]:
+        return frozenset(offset + word for dispatch in self.dispatches
+                         for offset in (p.offset for p in dispatch.pointers if p.holder is None)
+                         for word in (0, 4))
 
     @property
     def timed_dispatches(self) -> tuple[int, ...]:

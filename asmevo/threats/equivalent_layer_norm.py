@@ -22,8 +22,8 @@ _ROTATE = "row_mask:0xf bank_mask:0xf"
 
 def _dpp(step: int) -> tuple[str, ...]:
     """A rotation and its addition in one, for both sums; two wait states before the next."""
-    return (f"v_add_f32_dpp v16, v16, v16 row_ror:{step} {_ROTATE}",
-            f"v_add_f32_dpp v32, v32, v32 row_ror:{step} {_ROTATE}", "s_nop 0")
+    return ("s_nop 0", f"v_add_f32_dpp v16, v16, v16 row_ror:{step} {_ROTATE}",
+            f"v_add_f32_dpp v32, v32, v32 row_ror:{step} {_ROTATE}")
 
 
 def _rotated(subject: Subject) -> Assembly:
@@ -82,7 +82,7 @@ _ORDER = (
     equal("two scalar loads change places", LN, swapped("s_load_dwordx2 s[16:17]")),
     equal("two vector loads that are waited for together change places", LN,
           swapped("buffer_load_dwordx4 v[48:51], v212")),
-    equal("independent arithmetic changes places", LN, swapped("v_and_b32_e32 v64, 0xffff0000")),
+    equal("independent arithmetic changes places", LN, swapped("v_lshlrev_b32_e32 v48, 16, v48")),
     equal("two LDS reads change places", LN, swapped("ds_read_b32 v16, v220")),
     equal("two stores to different buffers' parts change places", LN,
           swapped("v_pk_add_f32 v[48:49], v[48:49]")),
