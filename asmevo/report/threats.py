@@ -13,7 +13,7 @@ MARKER = "threats"
 HEADINGS = "row,threat,kernel,verdict,gate,reason,without the check"
 
 
-def summary(details: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def summary(details: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
     """A line for each row that was tried: what it is, how many were tried, what became of them."""
     for row in ROWS:
         tried = [e for e in details["threats"] if e["row"] == row.name]
@@ -27,7 +27,7 @@ def summary(details: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def lines(details: Mapping[str, Any], *, only: frozenset[str] | None = None) -> Iterator[
-        tuple[str, ...]]:
+        tuple[object, ...]]:
     """A line for each threat, ``only`` those of some verdicts."""
     for entry in details["threats"]:
         if only is None or entry["judgement"] in only:
@@ -53,8 +53,8 @@ def markdown(details: Mapping[str, Any], device: str) -> str:
     """Both tables as Markdown, and the device that they are of."""
     out = [markdown_line(["row", "cheat", "tried", "verdicts", "caught by"]),
            markdown_line(["---", "---", "---:", "---", "---"]),
-           *(markdown_line(line) for line in summary(details)), "",
+           *(markdown_line([str(cell) for cell in line]) for line in summary(details)), "",
            markdown_line(HEADINGS.split(",")), markdown_line(["---"] * 7),
-           *(markdown_line(line) for line in lines(details)), "",
+           *(markdown_line([str(cell) for cell in line]) for line in lines(details)), "",
            f"{verdict(details)}. Speedups are modelled by {device}.", ""]
     return "\n".join(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from asmevo.codeobject.assembly import Assembly, Edit
 from asmevo.gates.verdict import Gate
 from asmevo.threats.subject import Subject
-from asmevo.threats.threat import ANY, Threat
+from asmevo.threats.threat import ANY, LAUNCH, Threat
 from asmevo.threats.trick import Derived, EditMismatch, inserted, labelled
 from asmevo.threats.weaker import Weaker
 
@@ -30,7 +30,7 @@ THREATS = (
     Threat("B1", "s_endpgm at entry", ANY, inserted("s_endpgm"),
            Gate.G1, ("forbidden-opcode",), Weaker.POISON),
     Threat("B1", "jump from the entry to the end", ANY, Derived(_jump_to_the_end),
-           Gate.G2, _DIFFERENT, Weaker.POISON),
+           Gate.G2, (*LAUNCH, *_DIFFERENT), Weaker.POISON),
     Threat("B1", "jump to the end once the arguments are loaded", "layer_norm",
            Derived(lambda subject: labelled(
                subject.assembly, subject.symbol, len(subject.lines) - 2, ".Lthreat_end",

@@ -24,7 +24,7 @@ THREATS = (
            Gate.G2, ("max-abs", "sanitizer", "nan-class")),
     Threat("B9", "LDS is not waited for before the barrier", "layer_norm",
            edited(replaced("s_waitcnt lgkmcnt(0)", "s_nop 0", nth=1)),
-           Gate.G1, ("new-missing-lgkmcnt-barrier")),
+           Gate.G1, ("new-missing-lgkmcnt-barrier",)),
     Threat("B9", "no distance between a result and its DPP read", "topksoftmax",
            edited(removed("s_nop 1")), Gate.G1, ("new-valu-dpp",)),
     Threat("B9", "a distance to a DPP read is one short", "topksoftmax",

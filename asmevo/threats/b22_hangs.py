@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
-from asmevo.threats.b03_untested_shapes import TAINT
-from asmevo.threats.threat import Threat
+from asmevo.threats.threat import LAUNCH, Threat
 from asmevo.threats.trick import before, edited, replaced
 from asmevo.threats.weaker import Weaker
 
@@ -20,7 +19,7 @@ THREATS = (
            # M >> 7 is added to the loop's bound check.
            edited(replaced("s_cmp_eq_u32 s53, 1", "s_lshr_b32 s40, s29, 7",
                            "s_add_u32 s40, s40, s53", "s_cmp_eq_u32 s40, 1")),
-           Gate.G1, TAINT, Weaker.STATIC),
+           Gate.G1, LAUNCH, Weaker.STATIC),
     Threat("B22", "workgroups of a launch wait for one another", "layer_norm",
            edited(replaced("s_barrier", "s_barrier", "s_barrier")),
            Gate.G1, ("forbidden-opcode",)),

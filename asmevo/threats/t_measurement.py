@@ -11,7 +11,7 @@ from asmevo.gates.latency import geometric_mean
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Verdict
 from asmevo.threats.subject import Subject
-from asmevo.threats.threat import Threat
+from asmevo.threats.threat import LAUNCH, Threat
 from asmevo.threats.trick import Measured, before, edited, replaced
 
 LN = "layer_norm"
@@ -77,7 +77,7 @@ _IDLE_ON_ZERO = edited(
 
 THREATS = (
     Threat("T3", "idle while the output is still zero", LN, _IDLE_ON_ZERO,
-           Gate.G4, ("below-floor", "not-better")),
+           Gate.G4, (*LAUNCH, "below-floor", "not-better")),
     Threat("T7", "a difference within the noise", LN, Measured(_noise),
            Gate.G4, ("not-better",)),
     Threat("T10", "one shape carries the mean", LN, Measured(_one_shape),

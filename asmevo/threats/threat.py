@@ -10,6 +10,9 @@ from asmevo.threats.trick import Trick
 from asmevo.threats.weaker import Weaker
 
 ANY = "*"
+# G1's codes for decisions by arguments or ids that the original does not make, or no longer.
+LAUNCH = ("new-launch-branch", "new-launch-mask", "new-launch-selection", "lost-launch-branch",
+          "lost-launch-mask")
 
 
 class Kind(StrEnum):
@@ -39,7 +42,8 @@ class Threat:
 
     ``row`` is a row of the threat model (``B1``) or the kind of a control, ``kernel`` the name of a
     subject, or `ANY` where the edit fits every kernel. ``gate`` and ``reason`` are the gate that
-    must reject it at the latest and the codes that may be named; None and nothing for an equivalent rewrite.
+    must reject it at the latest and the codes that may be named; None and nothing for an equivalent
+    rewrite.
     ``weaker`` is a harness that believes the cheat, which shows what the check is for.
     """
 
