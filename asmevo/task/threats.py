@@ -99,7 +99,7 @@ class Threats:
         subjects: dict[str, Subject] = {}
         for threat, name in chosen:
             if name not in subjects:
-                subjects[name] = self._subject(session, name)
+                subjects[name] = self.subject(session, name)
             began = time.monotonic()
             try:
                 verdicts = threat.edit.attempt(subjects[name])
@@ -119,14 +119,12 @@ class Threats:
                 "seconds": time.monotonic() - began,
             }
 
-    def _subject(self, session: Session, name: str) -> Subject:
-        seed = session.search.seed
-        if name == OWN:
-            specimen = Specimen(session.kernel, session.oracle)
-        else:
-            specimen = self.subjects[name]
-        subject = Subject.of(
-            name, specimen, session.gates, session.device, session.toolchain, seed)
+    def subject(self, session: Session, name: str) -> Subject:
+        """The subject of that name, once its original is found to agree with itself."""
+        specimen = (Specimen(session.kernel, session.oracle) if name == OWN
+                    else self.subjects[name])
+        subject = Subject.of(name, specimen, session.gates, session.device, session.toolchain,
+                             session.search.seed)
         subject.baseline.self_check(session.gates.tolerance)
         return subject
 
