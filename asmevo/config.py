@@ -57,6 +57,8 @@ class GatesConfig:
     warmup: int = MISSING
     cosine: float = MISSING
     max_abs: float = MISSING
+    precision_slack: float = 0.05
+    sanitize: bool = True
     rebuild: str = "auto"
     extra_ops: list[str] = field(default_factory=list)
     assemble: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -135,6 +135,15 @@ class Findings(Protocol):
 
     def summary(self) -> Sequence[str]:
         """One line for each class of finding."""
+        ...
+
+    @property
+    def errors_by_class(self) -> Mapping[str, str]:
+        """For each class of finding that names an error its first, in words.
+
+        A class survives edits that do not matter to it: registers, widths and addresses are no
+        part of it.
+        """
         ...
 
     def to_dict(self) -> dict[str, Any]:

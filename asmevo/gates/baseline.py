@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,18 +15,28 @@ from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.entry import entry_registers, entry_sources
 from asmevo.codeobject.interface import Interface, outside_hash
-from asmevo.device.device import Device, LaunchState, LoadedKernel, Timing, WorkgroupOrder
-from asmevo.dispatch.comparison import Tolerance, compare
+from asmevo.device.device import (
+    CheckedKernel,
+    Device,
+    LaunchState,
+    LoadedKernel,
+    Timing,
+    WorkgroupOrder,
+)
+from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
 from asmevo.gates.launch_uses import LaunchUses
+from asmevo.gates.precision import Floats
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
 from asmevo.isa.value_numbers import Numbers
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
+from asmevo.operation.declared import expected
+from asmevo.operation.operation import Operation
 from asmevo.profile.profile import Profile
 
 
@@ -50,7 +61,11 @@ class Condition:
         return dispatch.moved(self.displacement).with_poisoned_outputs(self.output_seed)
 
 
+log = logging.getLogger(__name__)
+
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
+# Runs of the original under other workgroup orders, from which its noise is known.
+_ENVELOPE_RUNS = 5
 _PAGE = 4096
 _NAN_REPEAT = 2
 _MOST_PAGES_DOWN = 0x5_0000_0000
@@ -73,6 +88,14 @@ def condition(repeat: int, seed: int) -> Condition:
     )
 
 
+def _envelope_states(seed: int) -> tuple[LaunchState, ...]:
+    """Both ways through the workgroups, and different shuffles: a poison seeds its shuffle."""
+    rng = np.random.default_rng([seed, _ENVELOPE_RUNS])
+    poisons = (int(word) for word in rng.integers(1, 1 << 32, size=_ENVELOPE_RUNS))
+    orders = (*_ORDERS[:2], *[WorkgroupOrder.SHUFFLED] * (_ENVELOPE_RUNS - 2))
+    return tuple(LaunchState(poison, order) for poison, order in zip(poisons, orders, strict=True))
+
+
 def findings(code: Program, descriptor: KernelDescriptor) -> tuple[Violation, ...]:
     """Missing waits, hazards and reads of undefined registers, over all paths."""
     return (
@@ -92,6 +115,7 @@ class Baseline:
     def __init__(
         self, code_object: CodeObject, kernel: str, assembly: Assembly,
         dispatches: Sequence[Dispatch], device: Device, *, seed: int = 0,
+        operation: Operation | None = None,
     ) -> None:
         self.code_object = code_object
         self.kernel = kernel
@@ -100,8 +124,9 @@ class Baseline:
         self.device = device
         self.seed = seed
         self.numbers = Numbers()
-        # Largest |difference| by dispatch that workgroup order alone makes in the original.
-        self.noise: dict[int, float] = {}
+        self._operation = operation
+        self._noise: dict[int, Mapping[str, Noise]] = {}
+        self._truths: dict[int, Mapping[str, Floats]] = {}
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
         self._instructions: dict[int, int] = {}
         self._timings: dict[tuple[int, int, int], Timing] = {}
@@ -164,6 +189,59 @@ class Baseline:
             self._instructions[index] = result.instructions
         return self._references[key]
 
+    def noise(self, index: int) -> Mapping[str, Noise]:
+        """How far runs of the original differ by workgroup order alone, by region.
+
+        Only regions that workgroups add to with atomics may; the runs are made when first asked
+        for. Raises `DeviceFault`.
+        """
+        if index not in self._noise:
+            dispatch = self.dispatches[index]
+            runs = []
+            if any(region.order_dependent for region in dispatch.regions):
+                prepared = condition(0, self.seed).prepare(dispatch)
+                runs = [self.loaded.run(prepared, state).regions
+                        for state in _envelope_states(self.seed)]
+            self._noise[index] = noise_of(dispatch, runs)
+        return self._noise[index]
+
+    def truth(self, index: int) -> Mapping[str, Floats]:
+        """What the kernel's operation says of the written regions, in float64 and by name.
+
+        Empty where there is no operation, or none for these inputs.
+        """
+        if index not in self._truths:
+            self._truths[index] = self._exact(self.dispatches[index])
+        return self._truths[index]
+
+    def _exact(self, dispatch: Dispatch) -> Mapping[str, Floats]:
+        if self._operation is None:
+            return {}
+        arrays = {r.name: np.frombuffer(r.data, r.element.dtype) for r in dispatch.regions}
+        try:
+            with np.errstate(all="ignore"):
+                found = expected(self._operation, arrays, dispatch.names)
+        except AsmEvoError as error:
+            log.info("dispatch '%s' has no reference: %s", dispatch.name, error)
+            return {}
+        return {name: array.astype(np.float64).ravel() for name, array in found.items()}
+
+    @property
+    def smallest_dispatch(self) -> int | None:
+        """The visible dispatch for which the original needs the fewest instructions."""
+        visible = [i for i, dispatch in enumerate(self.dispatches) if not dispatch.held_out]
+        return min(visible, key=self.instruction_limit, default=None)
+
+    @cached_property
+    def sanitized(self) -> frozenset[str]:
+        """The sanitizer's classes of error that the original has on its smallest dispatch."""
+        index, loaded = self.smallest_dispatch, self.loaded
+        if index is None or not isinstance(loaded, CheckedKernel):
+            return frozenset()
+        at = condition(0, self.seed)
+        found = loaded.sanitize(at.prepare(self.dispatches[index]), at.state)
+        return frozenset(found.errors_by_class)
+
     def instruction_limit(self, index: int) -> int:
         """Wave-instructions after which a candidate counts as endless on a dispatch.
 
@@ -205,9 +283,9 @@ class Baseline:
         dispatch asks for nothing: an output that is left unwritten, or is never anything but one
         value or NaN, cannot tell a right kernel from a wrong one.
 
-        A dispatch with order-dependent regions is run a third time, with the first run's order:
-        then everything must agree. How far such regions differ under another order is rounding of
-        the original's own, the envelope of `noise`; only NaN, infinities and cosine decide there.
+        A dispatch with order-dependent regions is run again, with the first run's order: then
+        everything must agree. How far such regions differ under other orders is rounding of the
+        original's own, its `noise`; only NaN, infinities and cosine decide there.
         Gates compare a candidate with the original under one and the same order.
         """
         instructions = 0
@@ -230,7 +308,7 @@ class Baseline:
                 same_order = replace(second.state, order=first.state.order)
                 again = self.loaded.run(second.prepare(dispatch), same_order)
                 instructions += again.instructions
-                self.noise[index] = max(o.max_abs for o in outcomes if o.region in varying)
+                self.noise(index)
                 outcomes = (
                     *compare(prepared, result.regions, again.regions, tolerance),
                     *(o for o in outcomes if o.region not in varying

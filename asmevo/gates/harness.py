@@ -14,6 +14,7 @@ from asmevo.gates.baseline import Baseline
 from asmevo.gates.commit import CommitGate
 from asmevo.gates.equality import EqualityGate
 from asmevo.gates.latency import LatencyGate, SettingError
+from asmevo.gates.precision import Precision
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import CandidateGate, Trial
 from asmevo.gates.verdict import Verdict
@@ -35,6 +36,7 @@ class Gates:
     latency: CandidateGate = field(default_factory=LatencyGate)
     commit: CommitGate = field(default_factory=CommitGate)
     tolerance: Tolerance = field(default_factory=Tolerance)
+    sanitize: bool = True
 
     def __post_init__(self) -> None:
         if not 3 <= self.equality.repeats <= _MOST_REPEATS:
@@ -54,7 +56,19 @@ class Gates:
                 verdicts.append(gate.judge(trial, repeat))
                 if not verdicts[-1].passed:
                     return trial, tuple(verdicts)
+        if trial.speedup is not None and trial.speedup > self.commit.s_floor:
+            checked = self._check(trial)
+            if checked is not None:
+                last = len(verdicts) if not checked.passed else len(verdicts) - 1
+                verdicts.insert(last, checked)
         return trial, tuple(verdicts)
+
+    def _check(self, trial: Trial) -> Verdict | None:
+        """G2's look at what equality hides, of candidates that may be committed only: it takes
+        several times as long as a launch."""
+        if not self.sanitize or not isinstance(self.equality, EqualityGate):
+            return None
+        return self.equality.check(trial)
 
 
 def from_settings(
@@ -68,6 +82,8 @@ def from_settings(
     warmup: int,
     cosine: float,
     max_abs: float,
+    precision_slack: float = 0.05,
+    sanitize: bool = True,
     rebuild: str = "auto",
     extra_ops: Sequence[str] = (),
     assemble: CandidateGate | None = None,
@@ -83,8 +99,9 @@ def from_settings(
     return Gates(
         assemble=assemble or AssembleGate(Method(rebuild)),
         static=static or StaticGate(extra_ops),
-        equality=equality or EqualityGate(tolerance, repeats),
+        equality=equality or EqualityGate(tolerance, repeats, Precision(precision_slack)),
         latency=latency or LatencyGate(samples, warmup),
         commit=commit or CommitGate(epsilon, k, s_floor, dispatch_floor),
         tolerance=tolerance,
+        sanitize=sanitize,
     )

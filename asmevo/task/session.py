@@ -157,7 +157,7 @@ class Session:
         dispatches = self.oracle.dispatches(self.kernel, self.symbol, metadata)
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
-            seed=self.search.seed,
+            seed=self.search.seed, operation=self.kernel.operation,
         )
 
     @cached_property
