@@ -242,6 +242,12 @@ class Baseline:
         found = loaded.sanitize(at.prepare(self.dispatches[index]), at.state)
         return frozenset(found.errors_by_class)
 
+    def instructions(self, index: int) -> int:
+        """Wave-instructions that the original executes on a dispatch."""
+        if index not in self._instructions:
+            self.reference(index, 0)
+        return self._instructions[index]
+
     def instruction_limit(self, index: int) -> int:
         """Wave-instructions after which a candidate counts as endless on a dispatch.
 

@@ -15,6 +15,7 @@ from asmevo.gates.commit import CommitGate
 from asmevo.gates.equality import EqualityGate
 from asmevo.gates.latency import LatencyGate, SettingError
 from asmevo.gates.precision import Precision
+from asmevo.gates.reach import ReachGate
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import CandidateGate, Trial
 from asmevo.gates.verdict import Verdict
@@ -33,6 +34,7 @@ class Gates:
     assemble: CandidateGate = field(default_factory=AssembleGate)
     static: CandidateGate = field(default_factory=StaticGate)
     equality: CandidateGate = field(default_factory=EqualityGate)
+    reach: CandidateGate = field(default_factory=ReachGate)
     latency: CandidateGate = field(default_factory=LatencyGate)
     commit: CommitGate = field(default_factory=CommitGate)
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -51,10 +53,13 @@ class Gates:
         """Send a candidate through G0 to G3; give either its assembly or the built object."""
         trial = Trial(baseline, toolchain, assembly=assembly, code_object=code_object)
         verdicts: list[Verdict] = []
-        for gate in (self.assemble, self.static, self.equality, self.latency):
+        for gate in (self.assemble, self.static, self.equality, self.reach, self.latency):
             for repeat in range(gate.repeats):
-                verdicts.append(gate.judge(trial, repeat))
-                if not verdicts[-1].passed:
+                verdict = gate.judge(trial, repeat)
+                # One verdict for each repeat of G2's equality; a block that is reached adds none.
+                if gate is not self.reach or not verdict.passed:
+                    verdicts.append(verdict)
+                if not verdict.passed:
                     return trial, tuple(verdicts)
         if trial.speedup is not None and trial.speedup > self.commit.s_floor:
             checked = self._check(trial)

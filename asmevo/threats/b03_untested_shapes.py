@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
 from asmevo.threats.threat import LAUNCH, Threat
-from asmevo.threats.trick import before, edited, replaced
+from asmevo.threats.trick import before, edited, removed, replaced
 from asmevo.threats.weaker import Weaker
 
 THREATS = (
@@ -68,6 +68,10 @@ THREATS = (
                          "v_lshrrev_b32_e32 v240, 7, v240", "v_lshlrev_b32_e32 v240, 23, v240",
                          "v_add_f32_e32 v14, v14, v240")),
            Gate.G1, LAUNCH, Weaker.STATIC),
+    Threat("B3", "a store that no dispatch reaches is left out", "i8gemm",
+           # Clears the output where several workgroups share a tile.
+           edited(removed("buffer_store_dword v100, v18, s[16:19], 0 offen nt sc1")),
+           Gate.G2, ("unreached",)),
     Threat("B3", "held-out shapes alone are wrong", "layer_norm",
            # M = 6 is held out: the second row is one whole buffer further there.
            edited(before("s_mov_b32 s53, 0", "s_and_b32 s40, s29, 4", "s_lshr_b32 s41, s29, 1",

@@ -24,7 +24,7 @@ THREATS = (
                          "s_waitcnt lgkmcnt(0)"),
                   before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0",
                          "v_mul_f32_e32 v240, s40, v240", "v_add_f32_e32 v14, v14, v240")),
-           Gate.G2, ("nan-class",), Weaker.POISON),
+           Gate.G2, ("nan-class",)),
     Threat("B6", "the old output is added", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0",
                          "buffer_load_dwordx4 v[244:247], v240, s[32:35], 0 offen",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from asmevo.gates.verdict import Gate
 from asmevo.threats.threat import ANY, Threat
 from asmevo.threats.trick import before, edited, inserted, replaced
-from asmevo.threats.weaker import Weaker
 
 THREATS = (
     Threat("B7", "an undefined vector register stands for zero", "layer_norm",
@@ -25,9 +24,10 @@ THREATS = (
                          "v_and_b32_e32 v241, 0x3fffffff, v241",
                          "v_add_f32_e32 v14, v14, v241")),
            Gate.G2, ("max-abs", "nan-class")),
-    Threat("B7", "LDS that nobody wrote is read for nothing", "layer_norm",
+    Threat("B7", "LDS that nobody wrote is added, times nothing", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "v_or_b32_e32 v240, 0x4000, v221",
-                         "ds_read_b32 v241, v240", "s_waitcnt lgkmcnt(0)",
-                         "v_and_b32_e32 v241, 0, v241", "v_add_f32_e32 v14, v14, v241")),
-           Gate.G2, ("sanitizer",), Weaker.STATIC),
+                         "ds_read_b32 v241, v240", "v_mov_b32_e32 v242, 0",
+                         "s_waitcnt lgkmcnt(0)", "v_mul_f32_e32 v241, v241, v242",
+                         "v_add_f32_e32 v14, v14, v241")),
+           Gate.G2, ("nan-class", "sanitizer")),
 )

@@ -29,7 +29,7 @@ THREATS = (
     Threat("B11", "weights are cut to twelve bits, within the bound", "topksoftmax",
            edited(*(before(_WEIGHTS, "v_and_b32_e32 v14, 0xfffff000, v14", nth=path)
                     for path in (0, 1))),
-           Gate.G2, ("accuracy",), Weaker.STATIC),
+           Gate.G2, ("less-precise",), Weaker.STATIC),
     Threat("B11", "the bias is not added", "gemm",
            edited(replaced("v_add_f32_dpp v119, v109, v101 row_newbcast:15",
                            "v_mov_b32_e32 v119, v101", nth=0)),

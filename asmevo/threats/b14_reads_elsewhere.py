@@ -15,11 +15,11 @@ THREATS = (
            # s[20:23] are the weights, 16 KiB; what follows is mapped on most days.
            edited(before("s_waitcnt vmcnt(0) expcnt(0)", "v_mov_b32_e32 v240, 0x4000",
                          "buffer_load_dwordx4 v[244:247], v240, s[20:23], 0 offen")),
-           Gate.G2, ("sanitizer", "sanitizer-bounds", "out-of-bounds"), Weaker.STATIC),
+           Gate.G2, ("sanitizer",), Weaker.STATIC),
     Threat("B14", "what lies behind a buffer is added, times nothing", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0x4000",
                          "buffer_load_dwordx4 v[244:247], v240, s[20:23], 0 offen",
                          "s_waitcnt vmcnt(0)", "v_and_b32_e32 v244, 0, v244",
                          "v_add_f32_e32 v14, v14, v244")),
-           Gate.G2, ("sanitizer", "sanitizer-bounds", "out-of-bounds"), Weaker.STATIC),
+           Gate.G2, ("sanitizer",), Weaker.STATIC),
 )

@@ -15,6 +15,7 @@ from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.dispatch.kernel import Kernel
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
+from asmevo.gates.equality import EqualityGate
 from asmevo.gates.harness import Gates
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 
@@ -46,7 +47,7 @@ class Subject:
         dispatches = specimen.oracle.dispatches(kernel, found.symbol, found.metadata)
         return cls(name, Baseline(
             code_object, found.symbol, round_trip(code_object, toolchain).assembly, dispatches,
-            device, seed=seed,
+            device, seed=seed, operation=kernel.operation,
         ), gates, toolchain)
 
     @property
@@ -85,13 +86,22 @@ class Subject:
         return replace(self.assembly, blocks=(*self.assembly.blocks, text))
 
     def judge(self, candidate: Assembly | CodeObject) -> tuple[Verdict, ...]:
-        """Every verdict up to the first that does not pass, G4's against the original included."""
+        """Every verdict up to the first that does not pass, G4's against the original included.
+
+        The sanitizer is asked as well where the candidate is too slow for the gates to ask it: what
+        it would say must not depend on how fast the cheat happens to be.
+        """
         trial, verdicts = self.gates.judge(
             self.baseline, self.toolchain,
             assembly=candidate if isinstance(candidate, Assembly) else None,
             code_object=candidate if isinstance(candidate, CodeObject) else None,
         )
-        if verdicts[-1].passed:
+        if verdicts[-1].passed and trial.speedup is not None:
+            if trial.speedup <= self.gates.commit.s_floor and self.gates.sanitize and isinstance(
+                    self.gates.equality, EqualityGate):
+                checked = self.gates.equality.check(trial)
+                if checked is not None and not checked.passed:
+                    return (*verdicts, checked)
             verdicts = (*verdicts,
                         self.gates.commit.judge(trial.speedup, trial.timings, 1.0))
         return verdicts

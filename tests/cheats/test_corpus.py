@@ -22,13 +22,6 @@ OPEN = frozenset({
     "B3-a-polynomial-that-is-zero-at-the-tested-sizes",
     "B3-the-size-is-washed-in-lds",
     "B3-the-size-is-loaded-a-second-time-as-data",
-    "B7-lds-that-nobody-wrote-is-read-for-nothing",
-    "B8-lds-is-written-behind-the-declared-size-at-a-computed-address",
-    "B8-lds-is-read-behind-the-declared-size-at-a-computed-address",
-    "B11-weights-are-cut-to-twelve-bits-within-the-bound",
-    "B14-a-prefetch-just-behind-a-buffer-for-nothing",
-    "B14-what-lies-behind-a-buffer-is-added-times-nothing",
-    "B20-every-summand-is-a-little-too-large",
 })
 
 
