@@ -30,7 +30,8 @@ class DeviceFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware cal
     """The kernel did something a GPU would fault on, or never ended.
 
     ``kind`` is one of ``memory``, ``illegal``, ``budget`` (of instructions) and ``timeout`` (of
-    host time, a last resort); ``pc`` is a byte offset from the entry.
+    host time, a last resort), and in a process of its own also ``crash`` and ``out-of-memory``;
+    ``pc`` is a byte offset from the entry.
     """
 
     def __init__(self, message: str, *, kind: str, pc: int = -1, text: str = "",

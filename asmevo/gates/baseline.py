@@ -27,6 +27,7 @@ from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
+from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.precision import Floats
 from asmevo.isa.dataflow import defined_before_use
@@ -115,18 +116,22 @@ class Baseline:
     def __init__(
         self, code_object: CodeObject, kernel: str, assembly: Assembly,
         dispatches: Sequence[Dispatch], device: Device, *, seed: int = 0,
-        operation: Operation | None = None,
+        operation: Operation | None = None, candidate_device: Device | None = None,
     ) -> None:
         self.code_object = code_object
         self.kernel = kernel
         self.assembly = assembly
         self.dispatches = tuple(dispatches)
         self.device = device
+        # Where candidates run; the original is trusted to run here.
+        self.candidate_device = candidate_device or device
         self.seed = seed
         self.numbers = Numbers()
         self._operation = operation
         self._noise: dict[int, Mapping[str, Noise]] = {}
+        self._floors: dict[int, Floor | None] = {}
         self._truths: dict[int, Mapping[str, Floats]] = {}
+        self._prepared: dict[tuple[int, int], Dispatch] = {}
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
         self._instructions: dict[int, int] = {}
         self._timings: dict[tuple[int, int, int], Timing] = {}
@@ -179,12 +184,20 @@ class Baseline:
                 seen.setdefault((dispatch.grid, sizes), index)
         return tuple(seen.values())
 
+    def prepared(self, index: int, repeat: int) -> Dispatch:
+        """A dispatch under the condition of ``repeat``, made once: devices keep what they map."""
+        key = (index, repeat)
+        if key not in self._prepared:
+            at = condition(repeat, self.seed)
+            self._prepared[key] = at.prepare(self.dispatches[index])
+        return self._prepared[key]
+
     def reference(self, index: int, repeat: int) -> tuple[bytes, ...]:
         """The original's post-state of dispatch ``index`` under the condition of ``repeat``."""
         key = (index, repeat)
         if key not in self._references:
             at = condition(repeat, self.seed)
-            result = self.loaded.run(at.prepare(self.dispatches[index]), at.state)
+            result = self.loaded.run(self.prepared(index, repeat), at.state)
             self._references[key] = result.regions
             self._instructions[index] = result.instructions
         return self._references[key]
@@ -199,7 +212,7 @@ class Baseline:
             dispatch = self.dispatches[index]
             runs = []
             if any(region.order_dependent for region in dispatch.regions):
-                prepared = condition(0, self.seed).prepare(dispatch)
+                prepared = self.prepared(index, 0)
                 runs = [self.loaded.run(prepared, state).regions
                         for state in _envelope_states(self.seed)]
             self._noise[index] = noise_of(dispatch, runs)
@@ -239,7 +252,7 @@ class Baseline:
         if index is None or not isinstance(loaded, CheckedKernel):
             return frozenset()
         at = condition(0, self.seed)
-        found = loaded.sanitize(at.prepare(self.dispatches[index]), at.state)
+        found = loaded.sanitize(self.prepared(index, 0), at.state)
         return frozenset(found.errors_by_class)
 
     def instructions(self, index: int) -> int:
@@ -272,14 +285,24 @@ class Baseline:
         tell the timed run from the verified ones and skip its work there.
         """
         at = condition(0, self.seed)
-        return loaded.time(
-            at.prepare(self.dispatches[index]), at.state, samples=samples, warmup=warmup
-        )
+        return loaded.time(self.prepared(index, 0), at.state, samples=samples, warmup=warmup)
+
+    def floor(self, index: int) -> Floor | None:
+        """The least time a launch of a dispatch can take; ``None`` where the device cannot tell.
+
+        Raises what profiling the original raises.
+        """
+        if index not in self._floors:
+            profile = self.profile(self.loaded, index)
+            self._floors[index] = floor_of(
+                self.prepared(index, 0), self.reference(index, 0), profile, self.program,
+                self.device)
+        return self._floors[index]
 
     def profile(self, loaded: LoadedKernel, index: int) -> Profile:
         """Profile a kernel under the condition in which it is timed."""
         at = condition(0, self.seed)
-        return loaded.profile(at.prepare(self.dispatches[index]), at.state)
+        return loaded.profile(self.prepared(index, 0), at.state)
 
     def self_check(self, tolerance: Tolerance) -> int:
         """Run the original twice on every dispatch and compare; gives the wave-instructions run.
@@ -301,7 +324,7 @@ class Baseline:
         # and would differ between fillings although nothing is wrong.
         second = replace(second, output_seed=first.output_seed)
         for index, dispatch in enumerate(self.dispatches):
-            prepared = first.prepare(dispatch)
+            prepared = self.prepared(index, 0)
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
             self._instructions[index] = result.instructions

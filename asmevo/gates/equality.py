@@ -39,9 +39,11 @@ class EqualityGate:
             return Verdict(self.gate, Outcome.MISSING, "no-dispatch", "the oracle has no inputs")
         try:
             if trial.loaded is None:
-                trial.loaded = baseline.device.load(trial.code_object, baseline.kernel)
+                trial.loaded = baseline.candidate_device.load(trial.code_object, baseline.kernel)
         except UnsupportedError as error:
             return Verdict(self.gate, Outcome.MISSING, "unsupported", str(error))
+        except DeviceFault as fault:
+            return Verdict(self.gate, Outcome.FAIL, f"fault-{fault.kind}", str(fault))
         evidence: dict[str, JsonValue] = {"repeat": repeat, "dispatches": len(baseline.dispatches)}
         worst_cosine, worst_abs = 1.0, 0.0
         at = condition(repeat, baseline.seed)
@@ -49,12 +51,14 @@ class EqualityGate:
             enumerate(baseline.dispatches), key=lambda item: item[1].held_out
         ):
             try:
-                prepared = at.prepare(dispatch)
+                prepared = baseline.prepared(index, repeat)
                 result = trial.loaded.run(
                     prepared, at.state, limit=baseline.instruction_limit(index)
                 )
             except UnsupportedError as error:
-                return Verdict(self.gate, Outcome.MISSING, "unsupported", str(error), evidence)
+                # Names of held-out dispatches and what they need are no one's business either.
+                reason = "on held-out inputs" if dispatch.held_out else str(error)
+                return Verdict(self.gate, Outcome.MISSING, "unsupported", reason, evidence)
             except DeviceFault as fault:
                 if dispatch.held_out:
                     return _held_out_failure(evidence)
@@ -112,7 +116,7 @@ class EqualityGate:
         if index is None or not isinstance(trial.loaded, CheckedKernel):
             return None
         at = condition(0, baseline.seed)
-        dispatch = at.prepare(baseline.dispatches[index])
+        dispatch = baseline.prepared(index, 0)
         evidence: dict[str, JsonValue] = {"sanitized": dispatch.name}
         try:
             known = baseline.sanitized

@@ -19,6 +19,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
+from asmevo.device.isolated.device import IsolatedDevice
 from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.dispatch.kernel import Kernel
 from asmevo.errors import AsmEvoError
@@ -158,7 +159,15 @@ class Session:
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
             seed=self.search.seed, operation=self.kernel.operation,
+            candidate_device=self._candidate_device(),
         )
+
+    def _candidate_device(self) -> Device:
+        limits = self.gates.isolation
+        if limits is None:
+            return self.device
+        plain = OmegaConf.to_container(self.config.device, resolve=True)
+        return IsolatedDevice(self.device, cast(Mapping[str, Any], plain), limits)
 
     @cached_property
     def workbench(self) -> Workbench:
