@@ -123,8 +123,9 @@ class Threats:
         """The subject of that name, once its original is found to agree with itself."""
         specimen = (Specimen(session.kernel, session.oracle) if name == OWN
                     else self.subjects[name])
-        subject = Subject.of(name, specimen, session.gates, session.device, session.toolchain,
-                             session.search.seed)
+        subject = Subject.of(
+            name, specimen, session.gates, session.device, session.toolchain,
+            candidate_device=session.candidate_device, seed=session.search.seed)
         subject.baseline.self_check(session.gates.tolerance)
         return subject
 

@@ -39,15 +39,19 @@ class Subject:
 
     @classmethod
     def of(cls, name: str, specimen: Specimen, gates: Gates, device: Device,
-           toolchain: Toolchain, seed: int = 0) -> Subject:
-        """Recover the kernel, prove its round trip, and make the oracle's dispatches."""
+           toolchain: Toolchain, *, candidate_device: Device | None = None,
+           seed: int = 0) -> Subject:
+        """Recover the kernel, prove its round trip, and make the oracle's dispatches.
+
+        Candidates run on ``candidate_device``, the original on ``device``.
+        """
         kernel = specimen.kernel
         code_object = CodeObject.parse(kernel.source.read())
         found = code_object.kernel(kernel.symbol)
         dispatches = specimen.oracle.dispatches(kernel, found.symbol, found.metadata)
         return cls(name, Baseline(
             code_object, found.symbol, round_trip(code_object, toolchain).assembly, dispatches,
-            device, seed=seed, operation=kernel.operation,
+            device, seed=seed, operation=kernel.operation, candidate_device=candidate_device,
         ), gates, toolchain)
 
     @property
