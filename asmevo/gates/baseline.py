@@ -29,11 +29,13 @@ from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
 from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
+from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.precision import Floats
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
 from asmevo.isa.value_numbers import Numbers
+from asmevo.isa.values import Values
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
 from asmevo.operation.declared import expected
@@ -161,15 +163,23 @@ class Baseline:
     @cached_property
     def launch_uses(self) -> LaunchUses:
         """Where arguments, ids and data decide what the original does."""
-        descriptor = self.code_object.kernel(self.kernel).descriptor
-        return self.uses_of(self.program, descriptor)
-
-    def uses_of(self, code: Program, descriptor: KernelDescriptor) -> LaunchUses:
-        """The same of a candidate."""
-        return LaunchUses.of(code, entry_sources(descriptor), self.numbers, self._pointer_words)
+        return LaunchUses.of(self._values, self.pointer_words)
 
     @cached_property
-    def _pointer_words(self) -> frozenset[int]:
+    def operand_uses(self) -> OperandUses:
+        """Which of them reach its vector and memory instructions."""
+        return OperandUses.of(self._values, self.pointer_words, original=True)
+
+    @cached_property
+    def _values(self) -> Values:
+        return self.values_of(self.program, self.code_object.kernel(self.kernel).descriptor)
+
+    def values_of(self, code: Program, descriptor: KernelDescriptor) -> Values:
+        """The values of a candidate, with numbers that the original's can be compared with."""
+        return Values(code, entry_sources(descriptor), self.numbers)
+
+    @cached_property
+    def pointer_words(self) -> frozenset[int]:
         return frozenset(offset + word for dispatch in self.dispatches
                          for offset in (p.offset for p in dispatch.pointers if p.holder is None)
                          for word in (0, 4))

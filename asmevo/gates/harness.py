@@ -38,12 +38,12 @@ class Gates:
     assemble: CandidateGate = field(default_factory=AssembleGate)
     static: CandidateGate = field(default_factory=StaticGate)
     equality: CandidateGate = field(default_factory=EqualityGate)
-    reach: CandidateGate = field(default_factory=ReachGate)
     latency: CandidateGate = field(default_factory=LatencyGate)
     commit: CommitGate = field(default_factory=CommitGate)
     tolerance: Tolerance = field(default_factory=Tolerance)
     sanitize: bool = True
     isolation: Limits | None = None
+    reach: CandidateGate = field(default_factory=ReachGate)
 
     def __post_init__(self) -> None:
         if not 3 <= self.equality.repeats <= _MOST_REPEATS:

@@ -11,7 +11,8 @@ from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, findings
-from asmevo.gates.launch_uses import changed_uses
+from asmevo.gates.launch_uses import LaunchUses, changed_uses
+from asmevo.gates.operand_uses import OperandUses, changed_operands
 from asmevo.gates.resources import resource_findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
@@ -101,8 +102,11 @@ class StaticGate:
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
         )
-        uses = baseline.uses_of(code, kernel.descriptor)
+        values = baseline.values_of(code, kernel.descriptor)
+        uses = LaunchUses.of(values, baseline.pointer_words)
         yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers)
+        operands = OperandUses.of(values, baseline.pointer_words, original=False)
+        yield from changed_operands(baseline.operand_uses, operands, code)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)

@@ -22,7 +22,7 @@ THREATS = (
            Gate.G2, ("max-abs",), Weaker.SHAPES),
     Threat("B4", "a stride is built in", "topksoftmax",
            edited(replaced("s_mov_b32 s20, s51", "s_mov_b32 s20, 32")),
-           Gate.G2, ("bits",), Weaker.SHAPES),
+           Gate.G2, (*LAUNCH, "bits"), Weaker.SHAPES),
     Threat("B4", "the path of renormalize = 0 is never taken", "topksoftmax",
            edited(replaced("s_cmp_eq_u32 s50, 0", "s_cmp_eq_u32 s50, -1")),
            Gate.G2, (*LAUNCH, "max-abs", "bits"), Weaker.SHAPES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
-from asmevo.threats.threat import Threat
+from asmevo.threats.threat import LAUNCH, Threat
 from asmevo.threats.trick import before, edited
 
 THREATS = (
@@ -17,7 +17,7 @@ THREATS = (
            edited(before("s_waitcnt vmcnt(0) expcnt(0)", "v_mov_b32_e32 v240, 0x40",
                          "s_mov_b32 s14, -1", "s_mov_b32 s12, s0", "s_mov_b32 s13, s1",
                          "buffer_store_dwordx4 v[212:215], v240, s[12:15], 0 offen")),
-           Gate.G2, ("fault-memory",)),
+           Gate.G2, (*LAUNCH, "fault-memory")),
     Threat("B5", "LDS is expected to hold what the launch before left", "layer_norm",
            # Adds what LDS has from 0x8000 on, which is 0 where memory starts cleared.
            edited(before("v_rsq_f32_e32 v14, v14", "v_or_b32_e32 v240, 0x8000, v221",

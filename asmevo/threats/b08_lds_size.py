@@ -6,7 +6,7 @@ import struct
 
 from asmevo.gates.verdict import Gate
 from asmevo.threats.subject import Subject
-from asmevo.threats.threat import ANY, Threat
+from asmevo.threats.threat import ANY, LAUNCH, Threat
 from asmevo.threats.trick import Bytes, Derived, before, edited
 from asmevo.threats.weaker import Weaker
 
@@ -30,12 +30,17 @@ THREATS = (
            edited(before("v_rsq_f32_e32 v14, v14", "s_mul_i32 s40, s30, 8",
                          "v_mov_b32_e32 v240, s40", "ds_write_b32 v240, v14",
                          "s_waitcnt lgkmcnt(0)")),
-           Gate.G2, ("sanitizer",), Weaker.STATIC),
+           Gate.G2, (*LAUNCH, "sanitizer"), Weaker.STATIC),
     Threat("B8", "LDS is read behind the declared size, at a computed address", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "s_mul_i32 s40, s30, 8",
                          "v_mov_b32_e32 v240, s40", "ds_read_b32 v241, v240",
                          "s_waitcnt lgkmcnt(0)", "v_add_f32_e32 v14, v14, v241")),
-           Gate.G2, ("sanitizer",), Weaker.STATIC),
+           Gate.G2, (*LAUNCH, "sanitizer"), Weaker.STATIC),
+    Threat("B8", "a lane's own partial sum is written behind the declared size", "layer_norm",
+           # 64 KiB and more from the lane's offset on: dropped by hardware, so fast.
+           edited(before("v_rsq_f32_e32 v14, v14", "v_or_b32_e32 v240, 0x10000, v221",
+                         "ds_write_b32 v240, v14", "s_waitcnt lgkmcnt(0)")),
+           Gate.G2, ("sanitizer", "rebuild-refused"), Weaker.STATIC),
     Threat("B8", "the descriptor declares other LDS than the code needs", ANY, Bytes(_less_lds),
            Gate.G1, ("interface",)),
     Threat("B8", "the text declares other LDS than the original", "layer_norm",

@@ -79,7 +79,7 @@ THREATS = (
     Threat("T3", "idle while the output is still zero", LN, _IDLE_ON_ZERO,
            Gate.G4, (*LAUNCH, "below-floor", "not-better")),
     Threat("T7", "a difference within the noise", LN, Measured(_noise),
-           Gate.G4, ("not-better",)),
+           Gate.G4, ("uncertain", "not-better")),
     Threat("T10", "one shape carries the mean", LN, Measured(_one_shape),
            Gate.G4, ("dispatch-slower",)),
     Threat("T7", "the original as its own improvement", LN, Measured(_original_as_its_own),

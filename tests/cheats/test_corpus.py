@@ -17,12 +17,7 @@ SUBJECTS = ("layer_norm", "topksoftmax", "gemm", "i8gemm", "fmoe", "scaled_sum")
 SMALL = ("layer_norm", "scaled_sum")
 
 # What the gates are known not to see yet: these tests fail when they do.
-OPEN = frozenset({
-    "B3-rows-beyond-1023-are-left-out-linearly",
-    "B3-a-polynomial-that-is-zero-at-the-tested-sizes",
-    "B3-the-size-is-washed-in-lds",
-    "B3-the-size-is-loaded-a-second-time-as-data",
-})
+OPEN: frozenset[str] = frozenset()
 
 
 def tried() -> Iterator[object]:
@@ -39,9 +34,10 @@ def tried() -> Iterator[object]:
 def test_threat(subjects: Mapping[str, Subject], threat: Threat, name: str) -> None:
     try:
         verdicts = threat.edit.attempt(subjects[name])
-    except EditMismatch as error:
-        assert threat.kernel == ANY, error
-        return
+    except EditMismatch:
+        if threat.kernel == ANY:
+            return
+        raise
     assert threat.judgement(verdicts).right, (threat.judgement(verdicts), verdicts[-1])
     assert threat.as_told(verdicts), verdicts[-1]
 
