@@ -21,6 +21,7 @@ from asmevo.device.device import (
     LaunchState,
     LoadedKernel,
     Timing,
+    UnsupportedError,
     WorkgroupOrder,
 )
 from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
@@ -298,15 +299,17 @@ class Baseline:
         return loaded.time(self.prepared(index, 0), at.state, samples=samples, warmup=warmup)
 
     def floor(self, index: int) -> Floor | None:
-        """The least time a launch of a dispatch can take; ``None`` where the device cannot tell.
-
-        Raises what profiling the original raises.
-        """
+        """The least time a launch of a dispatch can take; ``None`` where the device cannot tell."""
         if index not in self._floors:
-            profile = self.profile(self.loaded, index)
-            self._floors[index] = floor_of(
-                self.prepared(index, 0), self.reference(index, 0), profile, self.program,
-                self.device)
+            try:
+                profile = self.profile(self.loaded, index)
+            except UnsupportedError as error:
+                log.info("no floor for '%s': %s", self.dispatches[index].name, error)
+                self._floors[index] = None
+            else:
+                self._floors[index] = floor_of(
+                    self.prepared(index, 0), self.reference(index, 0), profile, self.program,
+                    self.device)
         return self._floors[index]
 
     def profile(self, loaded: LoadedKernel, index: int) -> Profile:

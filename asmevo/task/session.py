@@ -167,10 +167,13 @@ class Session:
         """Where candidates run: the device in a process of their own, unless that is switched off.
         """
         limits = self.gates.isolation
-        if limits is None:
-            return self.device
+        return self.device if limits is None else self.fresh_device()
+
+    def fresh_device(self) -> IsolatedDevice:
+        """The device in a new process, which starts when it is first used."""
         plain = OmegaConf.to_container(self.config.device, resolve=True)
-        return IsolatedDevice(self.device, cast(Mapping[str, Any], plain), limits)
+        return IsolatedDevice(self.device, cast(Mapping[str, Any], plain),
+                              self.gates.isolation)
 
     @cached_property
     def workbench(self) -> Workbench:
