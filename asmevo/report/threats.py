@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asmevo.report.marked import markdown_line
@@ -28,20 +28,29 @@ def summary(details: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
 
 def lines(details: Mapping[str, Any], *, only: frozenset[str] | None = None) -> Iterator[
         tuple[object, ...]]:
-    """A line for each threat, ``only`` those of some verdicts."""
+    """A line for each threat, ``only`` those of some verdicts: kernels on which the same became of
+    it share one.
+    """
+    alike: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
     for entry in details["threats"]:
         if only is None or entry["judgement"] in only:
             told = "" if entry["as_told"] else " (another than named)"
-            yield (entry["row"], entry["title"], entry["kernel"], entry["judgement"],
-                   entry["gate"], f"{entry['code']}{told}", _without(entry))
+            head = (entry["row"], entry["title"])
+            tail = (entry["judgement"], entry["gate"], f"{entry['code']}{told}")
+            alike.setdefault((*head, *tail), []).append(entry)
+    for (row, title, *tail), entries in alike.items():
+        yield (row, title, ", ".join(e["kernel"] for e in entries), *tail, _without(entries))
 
 
-def _without(entry: Mapping[str, Any]) -> str:
-    if entry["without"] is None or entry["believed"] is None:
+def _without(entries: Sequence[Mapping[str, Any]]) -> str:
+    asked = [e for e in entries if e["without"] is not None and e["believed"] is not None]
+    if not asked:
         return ""
-    if not entry["believed"]:
-        return f"{entry['without']}: rejected"
-    return f"{entry['without']}: believed, {entry['speedup']:.3f}x"
+    if not all(e["believed"] for e in asked):
+        return f"{asked[0]['without']}: rejected"
+    speedups = sorted(f"{e['speedup']:.3f}x" for e in asked)
+    span = speedups[0] if speedups[0] == speedups[-1] else f"{speedups[0]} to {speedups[-1]}"
+    return f"{asked[0]['without']}: believed, {span}"
 
 
 def verdict(details: Mapping[str, Any]) -> str:

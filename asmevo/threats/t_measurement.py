@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 
-from asmevo.device.device import Timing, TimingSource
+from asmevo.device.device import LaunchState, LoadedKernel, RunResult, Timing, TimingSource
+from asmevo.device.isolated.device import IsolatedDevice
+from asmevo.dispatch.dispatch import Dispatch
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.commit import CommitGate
 from asmevo.gates.latency import geometric_mean
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Verdict
+from asmevo.profile.profile import Profile
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import LAUNCH, Threat
-from asmevo.threats.trick import Measured, before, edited, replaced
+from asmevo.threats.trick import EditMismatch, Measured, before, edited, replaced
 
 LN = "layer_norm"
+_PLAIN = LaunchState()
 _WRONG = edited(replaced("v_add_f32_e64 v14, v14, s28"))  # without epsilon
 
 
@@ -69,6 +75,46 @@ def _hidden_failures(subject: Subject) -> tuple[Verdict, ...]:
     return verdicts
 
 
+class _Clock:
+    """A kernel whose times are a thousandth of what they were."""
+
+    def __init__(self, inner: LoadedKernel) -> None:
+        self._inner = inner
+
+    def run(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *,
+            limit: int | None = None) -> RunResult:
+        return self._inner.run(dispatch, state, limit=limit)
+
+    def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
+             warmup: int) -> Timing:
+        honest = self._inner.time(dispatch, state, samples=samples, warmup=warmup)
+        return replace(honest, samples_us=tuple(t / 1000 for t in honest.samples_us))
+
+    def profile(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *,
+                timeline: bool = False) -> Profile:
+        return self._inner.profile(dispatch, state, timeline=timeline)
+
+
+def _faster_than_possible(subject: Subject) -> tuple[Verdict, ...]:
+    """Work elsewhere (another queue, a clock that stands) shows as a time below the floor."""
+    trial = Trial(subject.baseline, subject.toolchain, code_object=subject.code_object)
+    trial.loaded = _Clock(subject.baseline.loaded)
+    return (subject.gates.latency.judge(trial, 0),)
+
+
+def _ended_process(subject: Subject) -> tuple[Verdict, ...]:
+    """The process in which the candidate was to run is gone: no result is no equal result."""
+    device = subject.baseline.candidate_device
+    if not isinstance(device, IsolatedDevice):
+        raise EditMismatch("candidates run in this process (gates.isolate=false)")
+    trial = Trial(subject.baseline, subject.toolchain, code_object=subject.code_object)
+    first = subject.gates.equality.judge(trial, 0)
+    if not first.passed or device.child.pid is None:
+        return (first,)
+    os.kill(device.child.pid, signal.SIGKILL)
+    return (first, subject.gates.equality.judge(trial, 0))
+
+
 # Idle where the output has nothing but zeros, as it has when memory is fresh.
 _IDLE_ON_ZERO = edited(
     before("s_and_b32 s17", "s_load_dword s40, s[12:13], 0x0", "s_waitcnt lgkmcnt(0)",
@@ -80,6 +126,10 @@ THREATS = (
            Gate.G4, (*LAUNCH, "below-floor", "not-better")),
     Threat("T7", "a difference within the noise", LN, Measured(_noise),
            Gate.G4, ("uncertain", "not-better")),
+    Threat("T9", "a thousand times faster than it was", LN, Measured(_faster_than_possible),
+           Gate.G3, ("faster-than-possible",)),
+    Threat("T16", "the process of a candidate dies", LN, Measured(_ended_process),
+           Gate.G2, ("fault-crash",)),
     Threat("T10", "one shape carries the mean", LN, Measured(_one_shape),
            Gate.G4, ("dispatch-slower",)),
     Threat("T7", "the original as its own improvement", LN, Measured(_original_as_its_own),
