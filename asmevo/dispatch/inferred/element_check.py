@@ -9,20 +9,23 @@ from asmevo.dispatch.generator import to_floats
 
 _LEAST = 8
 _MOST_SPREAD = 6.0  # binades, standard deviation
+_MOST_STRANGE = 4  # infinities and the NaN of arithmetic, with either sign
 _MOST_MAGNITUDE = 40.0  # binades around 1
 _INTEGERS = {1: ElementType.U8, 2: ElementType.U16, 4: ElementType.U32, 8: ElementType.U64}
 
 
 def plausible(data: bytes, kind: ElementType) -> bool:
-    """Ordinary results are finite, within 2^-40 and 2^40, and mostly within some binades of
-    one another. Integers and halves of wider numbers are not."""
+    """Ordinary results lie within 2^-40 and 2^40, mostly within some binades of one another, and
+    what is not finite has few patterns. Integers and halves of wider numbers are not like that.
+    """
     data = data[:len(data) // kind.size * kind.size]
     values = to_floats(data, kind)
     if len(values) < _LEAST:
         return False
     finite = values[np.isfinite(values)]
     nonzero = np.abs(finite[finite != 0])
-    if len(finite) < 0.99 * len(values) or len(nonzero) < _LEAST:
+    strange = np.frombuffer(data, f"<u{kind.size}")[~np.isfinite(values)]
+    if len(nonzero) < max(_LEAST, 0.1 * len(values)) or len(np.unique(strange)) > _MOST_STRANGE:
         return False
     binades = np.log2(nonzero)
     return bool(abs(np.median(binades)) < _MOST_MAGNITUDE and binades.std() < _MOST_SPREAD)

@@ -362,11 +362,15 @@ class _Walk:
         self.flow.strides |= av.scaled_dwords(sources) & ~self.pointer_mask
         self.flow.used |= av.plain_dwords(sources) | av.scaled_dwords(sources)
         self.flow.used |= av.plain_dwords(stored.sources) | av.scaled_dwords(stored.sources)
+        added = _atomic_kind(instruction)
+        for kind in av.TYPES:
+            if kind.is_float and added & av.type_bit(kind) and stored.raw:
+                self._vote(stored.raw, kind)
         self.flow.accesses.append(Access(
             self.index, instruction.is_store or instruction.is_atomic,
             instruction.is_load or instruction.is_atomic, access_bytes(instruction) or 4,
             pointers, tuple(members(av.contents_dwords(sources))), av.plain_dwords(high),
-            kinds | _atomic_kind(instruction), stored.raw))
+            kinds | added, stored.raw))
 
     def _record_uses(self, instruction: Instruction, state: State) -> None:
         op = instruction.op

@@ -19,11 +19,12 @@ from asmevo.dispatch.inferred.argument import (
     find_arguments,
 )
 from asmevo.dispatch.inferred.element_check import settled
-from asmevo.dispatch.inferred.extent_expression import product_expression
+from asmevo.dispatch.inferred.extent_expression import extent_expression
 from asmevo.dispatch.inferred.fact import Confidence, Fact
 from asmevo.dispatch.inferred.inference_error import InferenceError
 from asmevo.dispatch.inferred.probing import (
     Launched,
+    PartlyWritten,
     Probe,
     Prober,
     RefusedLaunch,
@@ -42,8 +43,8 @@ from asmevo.isa.program import Program
 
 log = logging.getLogger(__name__)
 
-_LEAST_WRITTEN = 0.55  # the gates refuse an output of which half is never written
-_MOST_SHAPES = 4
+_LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never written
+_WIDEST = 8  # bytes of an element
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Inference:
             except RefusedLaunch as refusal:
                 self._refuse(launch, refusal)
                 continue
-            if not any(_same(shape, other) for other in found):
+            if not any(_same(prober, shape, other) for other in found):
                 found.append(shape)
         if not any(not s.held_out for s in found):
             raise InferenceError(
@@ -137,13 +138,16 @@ class Inference:
                 launch = Launched((1, 1, 1), workgroup, uniform(prober.scalars, extent), lds)
                 try:
                     launch = self._with_strides(prober, launch)
-                    shape = self._shape(prober, launch, None, 2, False)
+                    shape = self._base_shape(prober, launch)
                 except RefusedLaunch as refusal:
                     self._refuse(launch, refusal)
+                    if best is not None:
+                        break
                     continue
+                grew = best is None or _output(shape) > _output(best[0])
                 if best is None or _bounded(shape) > _bounded(best[0]):
                     best = shape, extent
-                if _bounded(shape) > 1 or not _has_bounds(prober):
+                if not grew or _bounded(shape) > 1 or not _has_bounds(prober):
                     break
             if best is not None:
                 break
@@ -156,6 +160,27 @@ class Inference:
             least = launching.least_dynamic_lds(prober, shape.launch, shape.touched.extents)
             shape = replace(shape, launch=replace(shape.launch, dynamic_lds=least))
         return shape, extent
+
+    def _base_shape(self, prober: Prober, launch: Launched) -> Shape:
+        """A shape with these scalars, or with one of them divided so that gaps in outputs close."""
+        try:
+            return self._shape(prober, launch, None, 2, False)
+        except PartlyWritten as refusal:
+            first = refusal
+        for scalar in prober.scalars:
+            if scalar.is_float or scalar.use in (Use.FLAG, Use.UNUSED):
+                continue
+            for divisor in (2, 4, 8):
+                value = int(launch.scalars[scalar.name]) // divisor
+                trial = _with_scalar(launch, scalar.name, value)
+                try:
+                    return self._shape(prober, trial, None, 2, False)
+                except PartlyWritten as refusal:
+                    if refusal.fraction <= first.fraction:
+                        break
+                except RefusedLaunch:
+                    break
+        raise first
 
     def _with_strides(self, prober: Prober, launch: Launched) -> Launched:
         """Strides so large that rows do not overlap: until no more bytes are written."""
@@ -205,14 +230,15 @@ class Inference:
         return Shape(launch, endless, touched, frozenset(varies), held_out)
 
     def _check_written(self, prober: Prober, touched: Touched) -> None:
-        if not touched.written_bytes:
+        """What nobody writes, or always with the same, could tell no wrong kernel from a right."""
+        if not touched.written_bytes or touched.before == touched.ordinary:
             raise RefusedLaunch("it writes nothing")
         for pointer in prober.pointers:
             mask = touched.written.get(pointer.name)
             if mask is None or not mask.any() or pointer.name in touched.reads_itself:
                 continue
             if mask.mean() < _LEAST_WRITTEN:
-                raise RefusedLaunch(f"it writes only {mask.mean():.0%} of '{pointer.name}'")
+                raise PartlyWritten(pointer.name, float(mask.mean()))
             values = np.frombuffer(touched.after[pointer.name], np.uint8)[mask]
             if len(values) > 1 and (values == values[0]).all():
                 raise RefusedLaunch(f"it fills '{pointer.name}' with a single value")
@@ -258,8 +284,9 @@ class Inference:
         visible = [v for v, s in zip(variables, shapes, strict=True) if not s.held_out]
         held_out = [v for v, s in zip(variables, shapes, strict=True) if s.held_out]
         if not held_out:
-            self.facts.append(Fact("held_out_shapes", "none", Confidence.CONFIRMED,
-                                   "no further shape is a launch"))
+            held_out = visible[-1:]
+            self.facts.append(Fact("held_out_shapes", "as visible", Confidence.CONFIRMED,
+                                   "no further shape is a launch; held-out inputs differ"))
         return replace(
             self.kernel, symbol=self.object_kernel.symbol,
             launch=Launch(grid, launch.workgroup, launch.dynamic_lds),
@@ -298,7 +325,7 @@ class Inference:
             else "of the operations on it" if confirmed
             else "nothing tells; compared bit for bit" if role.written else "nothing tells"))
         counts = [-(-shape.touched.extents[pointer.name] // element.size) for shape in shapes]
-        expression = product_expression(counts, variables)
+        expression = extent_expression(counts, variables)
         if expression is None:
             expression = f"{pointer.name}_count"
             for values, count in zip(variables, counts, strict=True):
@@ -338,13 +365,19 @@ class Inference:
 
 
 def _written(name: str, shape: Shape) -> bytes:
-    mask = shape.touched.written[name]
-    return np.frombuffer(shape.touched.after[name], np.uint8)[mask].tobytes()
+    """The written part of a buffer, in whole words of the widest element."""
+    mask, after = shape.touched.written[name], shape.touched.ordinary[name]
+    whole = len(mask) // _WIDEST * _WIDEST
+    words = mask[:whole].reshape(-1, _WIDEST).all(axis=1)
+    if not words.any():
+        return after
+    return np.frombuffer(after[:whole], np.uint8).reshape(-1, _WIDEST)[words].tobytes()
 
 
-def _same(one: Shape, other: Shape) -> bool:
-    return (one.launch.grid == other.launch.grid
-            and dict(one.launch.scalars) == dict(other.launch.scalars))
+def _same(prober: Prober, one: Shape, other: Shape) -> bool:
+    return one.launch.grid == other.launch.grid and all(
+        one.launch.scalars[s.name] == other.launch.scalars[s.name]
+        for s in prober.scalars if s.use is not Use.UNUSED)
 
 
 def _bounded(shape: Shape) -> int:
@@ -354,6 +387,11 @@ def _bounded(shape: Shape) -> int:
         if axis not in shape.endless:
             count *= shape.launch.grid[axis]
     return count
+
+
+def _output(shape: Shape) -> int:
+    """Bytes written by each workgroup along axes that have no end."""
+    return shape.touched.written_bytes
 
 
 def _has_bounds(prober: Prober) -> bool:

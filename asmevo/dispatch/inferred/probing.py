@@ -15,13 +15,15 @@ from asmevo.dispatch.inferred.argument import PointerArgument, ScalarArgument
 from asmevo.dispatch.kernel import SCALAR_FORMATS
 from asmevo.errors import AsmEvoError
 
-# Buffers lie so far apart that no offset of 32 bits leads from one to another.
+# Buffers lie so far apart that no offset of 32 bits leads from one to another, and far from what
+# a device maps for a launch itself.
 _WINDOW = 1 << 36
-_FIRST_ADDRESS = 0x1000_0000_0000
+_FIRST_ADDRESS = 0x6000_0000_0000
 _FIRST_BYTES = 256
 _MOST_BYTES = 1 << 25
 _LIMIT = 3_000_000
 _MOST_LAUNCHES = 6000
+_COMPLEMENT = bytes(255 - value for value in range(256))
 
 
 class ProbeFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware calls it
@@ -43,6 +45,14 @@ class RefusedLaunch(AsmEvoError):  # noqa: N818 - not an error of its own
     """These scalars and this grid are no launch of the kernel; the message says why."""
 
 
+class PartlyWritten(RefusedLaunch):
+    """Too little of an output is written: ``fraction`` of ``buffer``."""
+
+    def __init__(self, buffer: str, fraction: float) -> None:
+        super().__init__(f"it writes only {fraction:.0%} of '{buffer}'")
+        self.fraction = fraction
+
+
 @dataclass(frozen=True)
 class Launched:
     """A launch to try: a grid of workgroups and the values of the scalar arguments."""
@@ -57,12 +67,16 @@ class Launched:
 class Touched:
     """What a launch touched: by buffer the bytes from its start, and which of them it wrote.
 
+    ``after`` is what written buffers hold then, of two fills the first; ``ordinary`` what they hold
+    where they held numbers of their element before, and ``before`` those.
     ``reads_itself`` are buffers whose new contents depend on their old ones.
     """
 
     extents: Mapping[str, int]
     written: Mapping[str, NDArray[np.bool_]]
     after: Mapping[str, bytes]
+    before: Mapping[str, bytes]
+    ordinary: Mapping[str, bytes]
     reads_itself: frozenset[str]
 
     @property
@@ -87,6 +101,7 @@ class Prober:
     limit: int = _LIMIT
     families: Mapping[str, str] = field(default_factory=dict)
     launches: int = 0
+    _minimal: dict[object, dict[str, int]] = field(default_factory=dict, repr=False)
 
     def dispatch(self, launch: Launched, sizes: Mapping[str, int], fills: Mapping[str, int]
                  ) -> Dispatch:
@@ -107,10 +122,12 @@ class Prober:
                         tuple(regions), tuple(pointers), dynamic_lds=launch.dynamic_lds)
 
     def _contents(self, pointer: PointerArgument, size: int, fill: int) -> bytes:
-        rng = np.random.default_rng([self.seed, fill, *pointer.name.encode()])
         element = pointer.elements[0]
         if fill and not pointer.steers:
-            return rng.bytes(size)
+            # The second fill differs from the first in every byte: what is neither was written.
+            noise = np.random.default_rng([self.seed, *pointer.name.encode()]).bytes(size)
+            return noise if fill == 1 else bytes(noise.translate(_COMPLEMENT))
+        rng = np.random.default_rng([self.seed, fill, *pointer.name.encode()])
         count = -(-size // element.size)
         family = self.families.get(pointer.name, "normal")
         return generate(element, count, rng, family=family, scale=1.0)[:size]
@@ -156,6 +173,12 @@ class Prober:
 
     def minimal(self, launch: Launched, sizes: Mapping[str, int]) -> dict[str, int]:
         """The smallest sizes, in whole elements, with which the launch ends."""
+        key = (launch.grid, launch.workgroup, tuple(launch.scalars.items()), launch.dynamic_lds)
+        if key not in self._minimal:
+            self._minimal[key] = self._shrunk(launch, sizes)
+        return self._minimal[key]
+
+    def _shrunk(self, launch: Launched, sizes: Mapping[str, int]) -> dict[str, int]:
         tight, least = self.grown(launch, sizes)
         for pointer in self.pointers:
             name, unit = pointer.name, pointer.elements[0].size
@@ -164,7 +187,7 @@ class Prober:
             while high - low > 1:
                 middle = (low + high) // 2
                 try:
-                    self.run(launch, {**tight, name: middle * unit})
+                    self.run(launch, {**tight, name: middle * unit}, condition=1)
                     high = middle
                 except ProbeFault as fault:
                     where, offset = self._place(fault)
@@ -186,11 +209,17 @@ class Prober:
             a, b = (np.frombuffer(run[name], np.uint8) for run in (first, second))
             one, two = before[name]
             masks[name] = (a != one) | (b != two) | ((one != two) & (a == b))
+        atomic = {p.name for p in self.pointers if p.atomics}
         itself = frozenset(
             name for name in written
-            if (masks[name] & (np.frombuffer(first[name], np.uint8)
+            if name in atomic and masks[name].any() or (masks[name] & (np.frombuffer(first[name], np.uint8)
                                != np.frombuffer(second[name], np.uint8))).any())
-        return Touched(found, masks, first, itself)
+        ordinary = self._after(launch, found, {}) if exact else first
+        return Touched(
+            found, masks, {name: first[name] for name in written},
+            {p.name: self._contents(p, found[p.name], 0) for p in self.pointers
+             if exact and p.name in masks},
+            {name: ordinary[name] for name in written}, itself)
 
     def repeats(self, launch: Launched, sizes: Mapping[str, int]) -> set[str]:
         """Buffers whose contents differ under other undefined state and order of workgroups."""

@@ -16,6 +16,8 @@ NUMBERS = (0.5, 0.001953125)
 LADDER = (64, 160, 640, 2048, 5000)
 # Strides of rows that the code fixes are found by doubling.
 MOST_STRIDE_FACTOR = 512
+# Elements that compilers are promised strides to be multiples of.
+_ALIGNMENT = 16
 
 
 def uniform(scalars: Sequence[ScalarArgument], extent: int) -> Scalars:
@@ -39,27 +41,27 @@ def variants(scalars: Sequence[ScalarArgument], base: Mapping[str, int | float],
 
     def varied(first: int, step: int, stride: int, flag: int) -> Scalars:
         values = dict(base)
-        turn = 0
+        turn = gap = 0
         for scalar in scalars:
-            if scalar.use is Use.BOUND:
-                if base[scalar.name] == extent:
-                    values[scalar.name] = max(1, first + step * turn)
-                    turn += 1
+            if scalar.use is Use.BOUND and base[scalar.name] == extent:
+                values[scalar.name] = max(1, first + step * turn)
+                turn += 1
             elif scalar.use is Use.STRIDE:
                 # Alignment that the code relies on is kept.
-                values[scalar.name] = max(1, int(base[scalar.name]) * stride // extent)
+                scaled = int(base[scalar.name]) * stride // extent
+                values[scalar.name] = -(-scaled // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT * gap
+                gap += 1
             elif scalar.use is Use.FLAG:
                 values[scalar.name] = flag
         return values
 
-    scaled_up = uniform_from(scalars, base, extent, 2)
     return (
         Variant(dict(base), 4, False),
         Variant(varied(extent - 3, -2, extent, 0), 3, False),
         Variant(varied(extent + extent // 2 + 5, 2, 2 * extent, 1), 6, False),
-        Variant(scaled_up, 8, False),
-        Variant(varied(extent // 2 + 7, 2, extent + 16, 1), 2, True),
-        Variant(varied(extent + 13, -2, 2 * extent, 0), 7, True),
+        Variant(uniform_from(scalars, base, extent, 2), 8, False),
+        Variant(varied(extent // 2 + 7, 2, extent // 2 + 32, 1), 2, True),
+        Variant(varied(extent + 13, -2, extent + extent // 4 + 16, 0), 7, True),
         Variant(uniform_from(scalars, base, extent, 3), 5, True),
     )
 
