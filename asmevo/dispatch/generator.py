@@ -18,7 +18,7 @@ class GeneratorError(AsmEvoError):
 
 
 FAMILIES = ("normal", "tiny", "wide", "boundary", "small", "zeros")
-_SMALL = 16
+SMALL = 16  # integers of the family ``small`` are below it
 
 
 def to_bytes(values: Floats, element: ElementType) -> bytes:
@@ -114,5 +114,5 @@ def generate(
     if element.is_float:
         return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
     if family == "small":
-        return rng.integers(0, _SMALL, count).astype(element.dtype).tobytes()
+        return rng.integers(0, SMALL, count).astype(element.dtype).tobytes()
     return rng.bytes(size)

@@ -14,10 +14,11 @@ _CONDITIONS = (LaunchState(11, WorkgroupOrder.ASCENDING),
 def probe(loaded: LoadedKernel) -> Probe:
     """A `Probe` that launches a loaded kernel."""
 
-    def launch(dispatch: Dispatch, condition: int, limit: int) -> tuple[bytes, ...]:
+    def launch(dispatch: Dispatch, condition: int, limit: int) -> tuple[tuple[bytes, ...], int]:
         try:
-            return loaded.run(dispatch, _CONDITIONS[condition], limit=limit).regions
+            result = loaded.run(dispatch, _CONDITIONS[condition], limit=limit)
         except DeviceFault as fault:
             raise ProbeFault(str(fault), kind=fault.kind, address=fault.address) from None
+        return result.regions, result.instructions
 
     return launch

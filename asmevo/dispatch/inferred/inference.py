@@ -10,6 +10,7 @@ import numpy as np
 
 from asmevo.codeobject.container import Kernel as ObjectKernel
 from asmevo.dispatch.dispatch import ElementType, Role
+from asmevo.dispatch.generator import SMALL
 from asmevo.dispatch.inferred import launch as launching
 from asmevo.dispatch.inferred.argument import (
     Arguments,
@@ -27,6 +28,7 @@ from asmevo.dispatch.inferred.probing import (
     PartlyWritten,
     Probe,
     Prober,
+    ProbingExhausted,
     RefusedLaunch,
     Touched,
     first_sizes,
@@ -44,6 +46,8 @@ from asmevo.isa.program import Program
 log = logging.getLogger(__name__)
 
 _LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never written
+_ORDINARY_EXTENT = 640  # where one workgroup does everything
+_IDLE_WORKGROUPS = 3
 _WIDEST = 8  # bytes of an element
 
 
@@ -92,7 +96,12 @@ class Inference:
             self.object_kernel.symbol, self.object_kernel.kernarg_segment_size, pointers,
             arguments.scalars, self.probe, self.seed,
             families={p.name: "small" for p in pointers if p.steers})
-        shapes = self._shapes(prober)
+        try:
+            shapes = self._shapes(prober)
+        except ProbingExhausted as exhausted:
+            raise InferenceError(f"{exhausted} ({self._last_refusal()})",
+                                 ["launch", "buffers[].count", "scalars[].value", "shapes"]
+                                 ) from None
         declared = self._declare(arguments, pointers, shapes)
         return Inferred(declared, tuple(self.facts), tuple(self.refused), prober.launches)
 
@@ -116,6 +125,8 @@ class Inference:
             try:
                 shape = self._shape(prober, launch, base.endless, variant.endless,
                                     variant.held_out)
+                if variant.scalars != base.launch.scalars:
+                    shape = self._spread(prober, shape)
             except RefusedLaunch as refusal:
                 self._refuse(launch, refusal)
                 continue
@@ -144,14 +155,23 @@ class Inference:
                     if best is not None:
                         break
                     continue
-                grew = best is None or _output(shape) > _output(best[0])
-                if best is None or _bounded(shape) > _bounded(best[0]):
+                # Where atomics gather results, more work shows in no larger output.
+                grew = best is None or any(p.atomics for p in prober.pointers) or (
+                    shape.touched.written_bytes > best[0].touched.written_bytes)
+                if best is None or _bounded(shape) > _bounded(best[0]) or (
+                        grew and extent <= _ORDINARY_EXTENT):
                     best = shape, extent
                 if not grew or _bounded(shape) > 1 or not _has_bounds(prober):
                     break
             if best is not None:
                 break
         if best is None:
+            steering = {p.name for p in prober.pointers if p.steers}
+            if steering:
+                raise InferenceError(
+                    f"the contents of {_listed(steering)} decide what the kernel touches, and "
+                    f"numbers below {SMALL} do not make a launch ({self._last_refusal()})",
+                    ["operation", "buffers[].count", "scalars[].value", "launch.grid", "shapes"])
             raise InferenceError(
                 f"no values of the scalar arguments make a launch ({self._last_refusal()})",
                 ["scalars[].value", "buffers[].count", "launch.grid", "shapes"])
@@ -228,6 +248,24 @@ class Inference:
                                 "undefined state or the order of workgroups")
         self._check_written(prober, touched)
         return Shape(launch, endless, touched, frozenset(varies), held_out)
+
+    def _spread(self, prober: Prober, shape: Shape) -> Shape:
+        """The shape with several workgroups where one does everything, if they leave the same.
+
+        Kernels that share their loops among all workgroups there are give no other hint.
+        """
+        axes = launching.enabled_axes(self.object_kernel)
+        if not axes or shape.launch.grid != (1, 1, 1):
+            return shape
+        grid = tuple(_IDLE_WORKGROUPS if axis == axes[0] else 1 for axis in range(3))
+        launch = replace(shape.launch, grid=(grid[0], grid[1], grid[2]))
+        try:
+            touched = prober.touched(launch, shape.touched.extents)
+            if touched.after != shape.touched.after or prober.repeats(launch, touched.extents):
+                return shape
+        except RefusedLaunch:
+            return shape
+        return replace(shape, launch=launch, touched=touched)
 
     def _check_written(self, prober: Prober, touched: Touched) -> None:
         """What nobody writes, or always with the same, could tell no wrong kernel from a right."""
@@ -387,11 +425,6 @@ def _bounded(shape: Shape) -> int:
         if axis not in shape.endless:
             count *= shape.launch.grid[axis]
     return count
-
-
-def _output(shape: Shape) -> int:
-    """Bytes written by each workgroup along axes that have no end."""
-    return shape.touched.written_bytes
 
 
 def _has_bounds(prober: Prober) -> bool:

@@ -65,7 +65,7 @@ def needs_dynamic_lds(kernel: Kernel, program: Program) -> bool:
     """Whether LDS is used that the object does not declare: the launch adds it."""
     to_lds = any(a.value_kind == "dynamic_shared_pointer" for a in kernel.arguments)
     touches = any(i.unit is Unit.LDS and i.accesses_memory for i in program.instructions)
-    return to_lds or touches and kernel.descriptor.group_segment_fixed_size == 0
+    return to_lds or (touches and kernel.descriptor.group_segment_fixed_size == 0)
 
 
 def most_dynamic_lds(kernel: Kernel) -> int:
@@ -145,7 +145,7 @@ def _grew(current: Touched, larger: Touched) -> bool:
 
 
 def _least(prober: Prober, launch: Launched, axis: int, wanted: Touched) -> Launched:
-    """The fewest workgroups along an axis that write as much."""
+    """The fewest workgroups along an axis that write as much, and the same."""
     low, high = launch.grid[axis] // 2, launch.grid[axis]
     while high - low > 1:
         middle = (low + high) // 2
@@ -154,8 +154,5 @@ def _least(prober: Prober, launch: Launched, axis: int, wanted: Touched) -> Laun
             found = prober.touched(trial, wanted.extents, exact=False)
         except RefusedLaunch:
             break
-        if found.written_bytes == wanted.written_bytes and found.written_bytes:
-            high = middle
-        else:
-            low = middle
+        low, high = (middle, high) if _grew(found, wanted) else (low, middle)
     return _with(launch, axis, high)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
-from asmevo.dispatch.generator import generate
+from asmevo.dispatch.generator import SMALL, generate
 from asmevo.dispatch.inferred.argument import PointerArgument, ScalarArgument
 from asmevo.dispatch.kernel import SCALAR_FORMATS
 from asmevo.errors import AsmEvoError
@@ -23,6 +23,7 @@ _FIRST_BYTES = 256
 _MOST_BYTES = 1 << 25
 _LIMIT = 3_000_000
 _MOST_LAUNCHES = 6000
+_MOST_INSTRUCTIONS = 200_000_000
 _COMPLEMENT = bytes(255 - value for value in range(256))
 
 
@@ -36,9 +37,13 @@ class ProbeFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware call
 
 
 # Launches a dispatch under a condition (0: as is, 1: other undefined state and the opposite order
-# of workgroups) with a bound on wave-instructions, and gives the regions afterwards.
-# Raises `ProbeFault`.
-Probe = Callable[[Dispatch, int, int], tuple[bytes, ...]]
+# of workgroups) with a bound on wave-instructions; gives the regions afterwards and how many
+# wave-instructions it took. Raises `ProbeFault`.
+Probe = Callable[[Dispatch, int, int], tuple[tuple[bytes, ...], int]]
+
+
+class ProbingExhausted(AsmEvoError):  # noqa: N818 - not an error of its own
+    """The launches that inference may make are used up."""
 
 
 class RefusedLaunch(AsmEvoError):  # noqa: N818 - not an error of its own
@@ -101,6 +106,8 @@ class Prober:
     limit: int = _LIMIT
     families: Mapping[str, str] = field(default_factory=dict)
     launches: int = 0
+    instructions: int = 0
+    _largest: bool = False
     _minimal: dict[object, dict[str, int]] = field(default_factory=dict, repr=False)
 
     def dispatch(self, launch: Launched, sizes: Mapping[str, int], fills: Mapping[str, int]
@@ -129,15 +136,27 @@ class Prober:
             return noise if fill == 1 else bytes(noise.translate(_COMPLEMENT))
         rng = np.random.default_rng([self.seed, fill, *pointer.name.encode()])
         count = -(-size // element.size)
+        if self._largest and pointer.steers and not element.is_float:
+            return np.full(count, SMALL - 1, element.dtype).tobytes()[:size]
         family = self.families.get(pointer.name, "normal")
         return generate(element, count, rng, family=family, scale=1.0)[:size]
 
-    def run(self, launch: Launched, sizes: Mapping[str, int], fills: Mapping[str, int] | None = None,
-            condition: int = 0) -> tuple[bytes, ...]:
+    def run(self, launch: Launched, sizes: Mapping[str, int],
+            fills: Mapping[str, int] | None = None, condition: int = 0) -> tuple[bytes, ...]:
+        """The buffers after a launch. Raises `ProbeFault` and `ProbingExhausted`."""
         self.launches += 1
-        if self.launches > _MOST_LAUNCHES:
-            raise RefusedLaunch(f"more than {_MOST_LAUNCHES} probing launches")
-        return self.probe(self.dispatch(launch, sizes, fills or {}), condition, self.limit)
+        if self.launches > _MOST_LAUNCHES or self.instructions > _MOST_INSTRUCTIONS:
+            raise ProbingExhausted(f"{self.launches} launches of {self.instructions} "
+                                   "wave-instructions led nowhere")
+        dispatch = self.dispatch(launch, sizes, fills or {})
+        try:
+            regions, instructions = self.probe(dispatch, condition, self.limit)
+        except ProbeFault as fault:
+            if fault.kind == "budget":
+                self.instructions += self.limit
+            raise
+        self.instructions += instructions
+        return regions
 
     def grown(self, launch: Launched, sizes: Mapping[str, int]) -> tuple[dict[str, int],
                                                                          dict[str, int]]:
@@ -175,7 +194,16 @@ class Prober:
         """The smallest sizes, in whole elements, with which the launch ends."""
         key = (launch.grid, launch.workgroup, tuple(launch.scalars.items()), launch.dynamic_lds)
         if key not in self._minimal:
-            self._minimal[key] = self._shrunk(launch, sizes)
+            found = self._shrunk(launch, sizes)
+            if any(p.steers for p in self.pointers):
+                # Other contents lead elsewhere; as far as any of their family, the largest do.
+                self._largest = True
+                try:
+                    farthest = self._shrunk(launch, found)
+                finally:
+                    self._largest = False
+                found = {name: max(size, farthest[name]) for name, size in found.items()}
+            self._minimal[key] = found
         return self._minimal[key]
 
     def _shrunk(self, launch: Launched, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -212,8 +240,7 @@ class Prober:
         atomic = {p.name for p in self.pointers if p.atomics}
         itself = frozenset(
             name for name in written
-            if name in atomic and masks[name].any() or (masks[name] & (np.frombuffer(first[name], np.uint8)
-                               != np.frombuffer(second[name], np.uint8))).any())
+            if (masks[name] & (_differing(first[name], second[name]) | (name in atomic))).any())
         ordinary = self._after(launch, found, {}) if exact else first
         return Touched(
             found, masks, {name: first[name] for name in written},
@@ -240,6 +267,11 @@ class Prober:
         one, two = (np.frombuffer(self._contents(pointer, size, fill), np.uint8)
                     for fill in (1, 2))
         return one, two
+
+
+def _differing(one: bytes, other: bytes) -> NDArray[np.bool_]:
+    differs: NDArray[np.bool_] = np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8)
+    return differs
 
 
 def first_sizes(pointers: tuple[PointerArgument, ...]) -> dict[str, int]:

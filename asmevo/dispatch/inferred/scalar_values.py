@@ -70,5 +70,5 @@ def uniform_from(scalars: Sequence[ScalarArgument], base: Mapping[str, int | flo
                  factor: int) -> Scalars:
     """The extents of ``base`` times ``factor``, and its strides with them."""
     return {s.name: base[s.name] if s.is_float or s.use is Use.FLAG
-            or s.use is Use.BOUND and base[s.name] != extent
+            or (s.use is Use.BOUND and base[s.name] != extent)
             else int(base[s.name]) * factor for s in scalars}
