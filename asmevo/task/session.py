@@ -20,9 +20,11 @@ from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
 from asmevo.dispatch.declared import DeclaredOracle
+from asmevo.dispatch.inferred.declaration import declaration_text
 from asmevo.dispatch.inferred.inference import Inferred
 from asmevo.dispatch.inferred.oracle import InferredOracle
 from asmevo.dispatch.kernel import Kernel
+from asmevo.durable import write_atomically
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
@@ -108,7 +110,9 @@ class Session:
         if not isinstance(self.oracle, InferredOracle):
             return None
         loaded = self.device.load(self.code_object, self.symbol)
-        return self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
+        found = self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
+        write_atomically(self.folder / "inferred.yaml", declaration_text(found).encode())
+        return found
 
     @cached_property
     def device(self) -> Device:

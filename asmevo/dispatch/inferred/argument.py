@@ -74,12 +74,16 @@ class PointerArgument:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``undescribed`` are pointers that only the code shows: metadata has something else there."""
+    """``undescribed`` are pointers that only the code shows: metadata has something else there.
+    ``unresolved`` accesses have addresses that come from no argument; ``reads_grid`` tells that
+    the code looks at how many workgroups there are.
+    """
 
     pointers: tuple[PointerArgument, ...]
     scalars: tuple[ScalarArgument, ...]
     undescribed: frozenset[int]
     unresolved: int
+    reads_grid: bool
 
 
 def find_arguments(kernel: Kernel, program: Program) -> Arguments:
@@ -113,7 +117,14 @@ def find_arguments(kernel: Kernel, program: Program) -> Arguments:
             sum(_is_float_kind(a.kinds) for a in atomics), elements, typed, pointer in steering))
     scalars = tuple(_scalar(a, names[a.offset], flow) for a in _by_value(kernel, found))
     return Arguments(tuple(pointers), scalars, frozenset(4 * p for p in found),
-                     sum(not a.pointers for a in flow.accesses))
+                     sum(not a.pointers for a in flow.accesses), _reads_grid(kernel, flow))
+
+
+def _reads_grid(kernel: Kernel, flow: Flow) -> bool:
+    counts = sum(av.dword(a.offset // 4) for a in kernel.arguments
+                 if a.value_kind.startswith("hidden_block_count")
+                 and a.offset < 4 * av.KERNARG_DWORDS)
+    return bool(flow.used & counts or kernel.descriptor.enable_sgpr_dispatch_ptr)
 
 
 def _undescribed_pointers(kernel: Kernel, flow: Flow, described: set[int]) -> set[int]:

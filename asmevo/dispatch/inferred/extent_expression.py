@@ -21,14 +21,15 @@ def extent_expression(counts: Sequence[int], shapes: Shapes) -> str | None:
     if len(set(counts)) == 1:
         return str(counts[0])
     # Variables that do not vary are part of the constant.
-    names = [n for n in shapes[0] if len({shape[n] for shape in shapes}) > 1]
+    names = [n for n in shapes[0]
+             if len({shape[n] for shape in shapes}) > 1 and all(shape[n] > 0 for shape in shapes)]
     return next(_fitting(counts, shapes, names), None)
 
 
 def _fitting(counts: Sequence[int], shapes: Shapes, names: Sequence[str]) -> Iterator[str]:
     for number in range(1, _MOST_FACTORS + 1):
         for chosen in combinations(names, number):
-            ratios = {Fraction(count, max(1, math.prod(shape[n] for n in chosen)))
+            ratios = {Fraction(count, math.prod(shape[n] for n in chosen))
                       for count, shape in zip(counts, shapes, strict=True)}
             if len(ratios) == 1:
                 yield _scaled(ratios.pop(), " * ".join(chosen))

@@ -389,11 +389,11 @@ class _Walk:
                 value = state[operand.first + k]
                 dwords = av.plain_dwords(value.sources)
                 self.flow.used |= dwords | av.scaled_dwords(value.sources)
+                if compares and (op.startswith("s_cmp") or self._branches_at_once(op)):
+                    # A branch decided by memory: how much is done depends on what is there.
+                    self.flow.data_dependent_branches |= av.contents_dwords(value.sources)
                 if compares and "_eq_" not in op and "_lg_" not in op and "_ne_" not in op:
                     self.flow.compared |= dwords
-                    # A branch decided by memory: how much is done depends on what is there.
-                    if op.startswith("s_cmp"):
-                        self.flow.data_dependent_branches |= av.contents_dwords(value.sources)
                 elif compares:
                     self.flow.tested |= dwords
                 if expected is None or op in MOVES or operand not in factors:
@@ -402,6 +402,12 @@ class _Walk:
                     self._vote(value.shifted, ElementType.BF16)
                 elif value.raw:
                     self._vote(value.raw, expected)
+
+    def _branches_at_once(self, op: str) -> bool:
+        """Whether all lanes take a branch by this comparison, not each its own part of a wave."""
+        following = self.program.instructions[self.index + 1:self.index + 3]
+        return op.startswith("v_cmp") and any(
+            i.op in ("s_cbranch_vccz", "s_cbranch_vccnz") for i in following)
 
     def _vote(self, raw: int, kind: ElementType) -> None:
         for bit in members(raw):

@@ -46,6 +46,7 @@ from asmevo.isa.program import Program
 log = logging.getLogger(__name__)
 
 _LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never written
+_ENOUGH = 2  # shapes that proposers see, and that they do not
 _ORDINARY_EXTENT = 640  # where one workgroup does everything
 _IDLE_WORKGROUPS = 3
 _WIDEST = 8  # bytes of an element
@@ -70,6 +71,7 @@ class Inferred:
     facts: tuple[Fact, ...]
     refused: tuple[str, ...]
     launches: int
+    instructions: int
 
 
 @dataclass
@@ -86,11 +88,13 @@ class Inference:
     seed: int = 0
     facts: list[Fact] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    shares_work: bool = False
 
     def run(self) -> Inferred:
         """Raises `InferenceError`."""
         arguments = find_arguments(self.object_kernel, self.program)
         self._check(arguments)
+        self.shares_work = arguments.reads_grid
         pointers = tuple(p for p in arguments.pointers if p.used)
         prober = Prober(
             self.object_kernel.symbol, self.object_kernel.kernarg_segment_size, pointers,
@@ -103,7 +107,8 @@ class Inference:
                                  ["launch", "buffers[].count", "scalars[].value", "shapes"]
                                  ) from None
         declared = self._declare(arguments, pointers, shapes)
-        return Inferred(declared, tuple(self.facts), tuple(self.refused), prober.launches)
+        return Inferred(declared, tuple(self.facts), tuple(self.refused), prober.launches,
+                        prober.instructions)
 
     def _check(self, arguments: Arguments) -> None:
         used = [p for p in arguments.pointers if p.used]
@@ -121,6 +126,9 @@ class Inference:
         base, extent = self._base(prober)
         found: list[Shape] = []
         for variant in variants(prober.scalars, base.launch.scalars, extent):
+            alike = sum(shape.held_out == variant.held_out for shape in found)
+            if variant.fallback and alike >= _ENOUGH:
+                continue
             launch = replace(base.launch, grid=(1, 1, 1), scalars=variant.scalars)
             try:
                 shape = self._shape(prober, launch, base.endless, variant.endless,
@@ -252,10 +260,10 @@ class Inference:
     def _spread(self, prober: Prober, shape: Shape) -> Shape:
         """The shape with several workgroups where one does everything, if they leave the same.
 
-        Kernels that share their loops among all workgroups there are give no other hint.
+        Of kernels that read how many workgroups there are, to share their loops among them.
         """
         axes = launching.enabled_axes(self.object_kernel)
-        if not axes or shape.launch.grid != (1, 1, 1):
+        if not self.shares_work or not axes or shape.launch.grid != (1, 1, 1):
             return shape
         grid = tuple(_IDLE_WORKGROUPS if axis == axes[0] else 1 for axis in range(3))
         launch = replace(shape.launch, grid=(grid[0], grid[1], grid[2]))
@@ -327,7 +335,7 @@ class Inference:
                                    "no further shape is a launch; held-out inputs differ"))
         return replace(
             self.kernel, symbol=self.object_kernel.symbol,
-            launch=Launch(grid, launch.workgroup, launch.dynamic_lds),
+            launch=Launch(grid, list(launch.workgroup), launch.dynamic_lds),
             buffers=buffers, scalars=tuple(self._scalar(s, variables) for s in arguments.scalars),
             shapes=tuple(visible), held_out_shapes=tuple(held_out))
 
@@ -395,11 +403,8 @@ class Inference:
 
     def _written_element(self, pointer: PointerArgument, shapes: Sequence[Shape]) -> tuple[
             ElementType, bool]:
-        found = {settled(pointer.elements, _written(pointer.name, shape)) for shape in shapes}
-        if len(found) == 1:
-            return found.pop()
-        kinds = {kind for kind, sure in found if sure}
-        return (kinds.pop(), True) if len(kinds) == 1 else (ElementType.OPAQUE, False)
+        return settled(pointer.elements,
+                       b"".join(_written(pointer.name, shape) for shape in shapes))
 
 
 def _written(name: str, shape: Shape) -> bytes:

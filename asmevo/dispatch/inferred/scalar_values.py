@@ -28,11 +28,15 @@ def uniform(scalars: Sequence[ScalarArgument], extent: int) -> Scalars:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One shape to try: ``endless`` workgroups along each axis that has no end."""
+    """One shape to try: ``endless`` workgroups along each axis that has no end.
+
+    A ``fallback`` is large, and needed only where few others are launches.
+    """
 
     scalars: Mapping[str, int | float]
     endless: int
     held_out: bool
+    fallback: bool = False
 
 
 def variants(scalars: Sequence[ScalarArgument], base: Mapping[str, int | float], extent: int
@@ -59,10 +63,10 @@ def variants(scalars: Sequence[ScalarArgument], base: Mapping[str, int | float],
         Variant(dict(base), 4, False),
         Variant(varied(extent - 3, -2, extent, 0), 3, False),
         Variant(varied(extent + extent // 2 + 5, 2, 2 * extent, 1), 6, False),
-        Variant(uniform_from(scalars, base, extent, 2), 8, False),
+        Variant(uniform_from(scalars, base, extent, 2), 8, False, fallback=True),
         Variant(varied(extent // 2 + 7, 2, extent // 2 + 32, 1), 2, True),
         Variant(varied(extent + 13, -2, extent + extent // 4 + 16, 0), 7, True),
-        Variant(uniform_from(scalars, base, extent, 3), 5, True),
+        Variant(uniform_from(scalars, base, extent, 3), 5, True, fallback=True),
     )
 
 
