@@ -22,6 +22,7 @@ from asmevo.device.device import Device
 from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.dispatch.inferred.declaration import declaration_text
 from asmevo.dispatch.inferred.inference import Inferred
+from asmevo.dispatch.inferred.inference_error import InferenceError
 from asmevo.dispatch.inferred.oracle import InferredOracle
 from asmevo.dispatch.kernel import Kernel
 from asmevo.durable import write_atomically
@@ -110,8 +111,14 @@ class Session:
         if not isinstance(self.oracle, InferredOracle):
             return None
         loaded = self.device.load(self.code_object, self.symbol)
-        found = self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
-        write_atomically(self.folder / "inferred.yaml", declaration_text(found).encode())
+        written = self.folder / "inferred.yaml"
+        try:
+            found = self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
+        except InferenceError as error:
+            if error.draft:
+                write_atomically(written, error.draft.encode())
+            raise
+        write_atomically(written, declaration_text(found).encode())
         return found
 
     @cached_property

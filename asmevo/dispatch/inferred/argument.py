@@ -31,7 +31,7 @@ class Use(StrEnum):
     FLAG = "flag"            # only tested for being equal to something
     NUMBER = "number"        # a floating-point operand
     VALUE = "value"          # anything else that is computed with
-    UNUSED = "unused"
+    UNUSED = "nothing"
 
 
 @dataclass(frozen=True, slots=True)

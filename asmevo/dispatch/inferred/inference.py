@@ -19,6 +19,7 @@ from asmevo.dispatch.inferred.argument import (
     Use,
     find_arguments,
 )
+from asmevo.dispatch.inferred.draft import draft_text
 from asmevo.dispatch.inferred.element_check import settled
 from asmevo.dispatch.inferred.extent_expression import extent_expression
 from asmevo.dispatch.inferred.fact import Confidence, Fact
@@ -93,6 +94,13 @@ class Inference:
     def run(self) -> Inferred:
         """Raises `InferenceError`."""
         arguments = find_arguments(self.object_kernel, self.program)
+        try:
+            return self._found(arguments)
+        except InferenceError as error:
+            error.draft = draft_text(self.object_kernel, arguments)
+            raise
+
+    def _found(self, arguments: Arguments) -> Inferred:
         self._check(arguments)
         self.shares_work = arguments.reads_grid
         pointers = tuple(p for p in arguments.pointers if p.used)

@@ -8,7 +8,11 @@ from asmevo.errors import AsmEvoError
 
 
 class InferenceError(AsmEvoError):
-    """A launch cannot be inferred. ``declare`` are the YAML keys that would say what is missing."""
+    """A launch cannot be inferred. ``declare`` are the YAML keys that would say what is missing,
+    and ``draft`` is such a YAML with what is known, empty where nothing is.
+    """
+
+    draft = ""
 
     def __init__(self, reason: str, declare: Sequence[str]) -> None:
         self.reason = reason

@@ -41,3 +41,5 @@ def test_what_cannot_be_inferred_is_one_sentence(tmp_path: Path, hip: CodeObject
     assert done.returncode == 2
     assert "declare in the kernel's YAML: buffers[].addresses" in done.stderr
     assert "Traceback" not in done.stderr
+    (draft,) = tmp_path.glob("runs/**/inferred.yaml")
+    assert "name: arg_00" in draft.read_text()
