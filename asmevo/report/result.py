@@ -32,6 +32,7 @@ class Status(StrEnum):
     AGREES = "agrees"            # run: every dispatch is as near its reference as the YAML demands
     DISAGREES = "disagrees"      # run: one is not, or varies
     FAULTED = "faulted"          # run, profile: one did not come to its end
+    CAPTURED = "captured"        # capture: every dispatch is on disk, and its replay proven
     COMPILED = "compiled"        # compile: the object is in the cache
     PROFILED = "profiled"        # profile: the reports are in the run folder
     RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
@@ -44,7 +45,7 @@ class Status(StrEnum):
 EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
-    Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
+    Status.CAPTURED: 0, Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
     Status.FAULTED: 1, Status.MISSED: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,

@@ -19,8 +19,8 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
-from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.dispatch.kernel import Kernel
+from asmevo.dispatch.oracle import Oracle
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
@@ -98,8 +98,8 @@ class Session:
         return cast(Device, self._make("device", Device))
 
     @cached_property
-    def oracle(self) -> DeclaredOracle:
-        return cast(DeclaredOracle, self._make("oracle", DeclaredOracle))
+    def oracle(self) -> Oracle:
+        return cast(Oracle, self._make("oracle", Oracle))
 
     @cached_property
     def gates(self) -> Gates:
