@@ -31,6 +31,7 @@ from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
 from asmevo.device.emulator.machine import machine as machine_of
 from asmevo.device.emulator.residency import ResidencyError, residency
+from asmevo.device.emulator.sampling import Sample
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import TimingModel
 from asmevo.device.emulator.timing_result import TimingResult
@@ -370,19 +371,24 @@ class EmulatedKernel:
         traced = sorted({workgroup for chosen in samples for sample in chosen
                          for workgroup in sample.workgroups})
         trace = self.trace(dispatch, np.asarray(traced, dtype=np.uint32), state)
-        x, y, z = dispatch.workgroup
-        descriptor = self._kernel.descriptor
         return [
-            max((model.run(
-                self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
-                sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
-                lds_bytes=launch.lds_bytes(descriptor, dispatch),
-                workgroup_waves=-(-x * y * z // 64),
-                buffers=[(region.address, len(region.data)) for region in dispatch.regions],
-                timeline_limit=timeline_limit)
-                for sample in chosen), key=lambda result: result.cycles)
+            max((self.timed(model, trace, dispatch, sample, timeline_limit=timeline_limit)
+                 for sample in chosen), key=lambda result: result.cycles)
             for model, chosen in zip(models, samples, strict=True)
         ]
+
+    def timed(self, model: TimingModel, trace: core.Trace, dispatch: Dispatch, sample: Sample, *,
+              timeline_limit: int = 0) -> TimingResult:
+        """Time a sample of a dispatch, of which ``trace`` has all workgroups."""
+        x, y, z = dispatch.workgroup
+        descriptor = self._kernel.descriptor
+        return model.run(
+            self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
+            sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
+            lds_bytes=launch.lds_bytes(descriptor, dispatch),
+            workgroup_waves=-(-x * y * z // 64),
+            buffers=[(region.address, len(region.data)) for region in dispatch.regions],
+            timeline_limit=timeline_limit)
 
     def _simulate(self, dispatch: Dispatch, state: LaunchState,
                   timeline_limit: int = 0) -> TimingResult:

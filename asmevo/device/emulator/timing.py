@@ -85,7 +85,9 @@ class TimingModel:
         available = max(1, result.cycles * _SIMDS * sample.units)
         matrix, byte_matrix = (float(result.issued @ clk) / available
                                for clk in (lowered.matrix, lowered.byte_matrix))
-        clock = machine.clock(matrix, byte_matrix)
+        # The clock is the device's, idle compute units included.
+        busy = sample.busy_units / machine.compute_units
+        clock = machine.clock(matrix * busy, byte_matrix * busy)
         return TimingResult(
             cycles=int(result.cycles),
             microseconds=result.cycles / clock + self.parameters.launch.overhead_ns / 1000,
