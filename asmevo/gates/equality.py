@@ -49,6 +49,7 @@ class EqualityGate:
             except UnsupportedError as error:
                 return Verdict(self.gate, Outcome.MISSING, "unsupported", str(error), evidence)
             except DeviceFault as fault:
+                trial.exposed_by = index
                 if dispatch.held_out:
                     return _held_out_failure(evidence)
                 return Verdict(
@@ -63,6 +64,7 @@ class EqualityGate:
                 worst_cosine = min(worst_cosine, outcome.cosine)
                 worst_abs = max(worst_abs, outcome.max_abs)
                 if not outcome.equal:
+                    trial.exposed_by = index
                     if dispatch.held_out:
                         return _held_out_failure(evidence)
                     return _mismatch(dispatch.name, outcome, evidence)

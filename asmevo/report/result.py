@@ -58,8 +58,10 @@ class Result:
 
     ``speedup`` is the best verified one over the original, ``timing_source`` ``measured`` or
     ``modelled``; ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is
-    the emulator's throughput in the original's self-check. ``details`` is what only one task knows;
-    the schema says what for which.
+    the emulator's throughput in the original's self-check. ``counterexamples`` names dispatches:
+    those of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one
+    now as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task
+    knows; the schema says what for which.
     """
 
     task: str
@@ -83,6 +85,7 @@ class Result:
     folder: str | None = None
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
+    counterexamples: dict[str, list[str]] = field(default_factory=dict)
     details: dict[str, Any] | None = None
 
     @property

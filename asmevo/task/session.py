@@ -29,6 +29,7 @@ from asmevo.propose.proposal import Proposer
 from asmevo.registry.registry import Registry
 from asmevo.search.settings import Search
 from asmevo.search.workbench import Workbench
+from asmevo.task.counterexamples import joined, known
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +81,16 @@ def _not_made(error: InstantiationException, group: str) -> str:
 
 
 class Session:
-    """Builds and keeps the components that the configuration describes."""
+    """Builds and keeps the components that the configuration describes.
 
-    def __init__(self, config: DictConfig, folder: Path) -> None:
+    ``counterexamples`` are those that the kernel is judged on, ``None`` for all in the registry.
+    """
+
+    def __init__(self, config: DictConfig, folder: Path,
+                 counterexamples: tuple[str, ...] | None = None) -> None:
         self.config = config
         self.folder = folder
+        self._counterexamples = counterexamples
 
     def _make(self, group: str, kind: type[Any]) -> Any:
         return make(self.config, group, kind)
@@ -154,11 +160,20 @@ class Session:
     @cached_property
     def baseline(self) -> Baseline:
         metadata = self.code_object.kernel(self.symbol).metadata
-        dispatches = self.oracle.dispatches(self.kernel, self.symbol, metadata)
+        dispatches = joined(
+            self.oracle.dispatches(self.kernel, self.symbol, metadata), self.registry,
+            self.counterexamples, self.code_object.sha256, self.symbol, metadata)
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
             seed=self.search.seed,
         )
+
+    @cached_property
+    def counterexamples(self) -> tuple[str, ...]:
+        """Identities of the kept inputs on which earlier candidates were wrong."""
+        if self._counterexamples is None:
+            return known(self.registry, self.code_object.sha256, self.symbol)
+        return self._counterexamples
 
     @cached_property
     def workbench(self) -> Workbench:
@@ -167,8 +182,10 @@ class Session:
     def workbench_factory(self) -> functools.partial[Workbench]:
         """Makes an equal workbench in another process, from the plain configuration."""
         plain = OmegaConf.to_container(self.config, resolve=True)
-        return functools.partial(_workbench, cast(Mapping[str, Any], plain), str(self.folder))
+        return functools.partial(_workbench, cast(Mapping[str, Any], plain), str(self.folder),
+                                 self.counterexamples)
 
 
-def _workbench(config: Mapping[str, Any], folder: str) -> Workbench:
-    return Session(OmegaConf.create(dict(config)), Path(folder)).workbench
+def _workbench(config: Mapping[str, Any], folder: str,
+               counterexamples: tuple[str, ...]) -> Workbench:
+    return Session(OmegaConf.create(dict(config)), Path(folder), counterexamples).workbench
