@@ -43,6 +43,17 @@ def check_sha256(text: object) -> str:
     return text
 
 
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A regular file of at most ``limit`` bytes. Raises `CaptureError` and `SourceError`."""
+    with open_regular(path) as file:
+        # Not `read(limit + 1)`, which would take that much memory at once whatever the file has.
+        held = os.fstat(file.fileno()).st_size
+        data = file.read(min(held, limit) + 1)
+    if len(data) > limit:
+        raise CaptureError(f"'{path.name}' is larger than the {limit} bytes it may have")
+    return data
+
+
 class BlobFolder:
     """``<folder>/aa/<sha256>.zst``, or without ``.zst`` as it is; ``aa`` begins the hash.
 
@@ -80,9 +91,10 @@ class BlobFolder:
             if compressed.exists():
                 # The zstd format adds at most 3 bytes to each incompressible block of 128 KiB (RFC
                 # 8878, section 3.1.1.2) besides its frame.
-                data = _decompressed(sha256, _read(compressed, size + size // 1024 + 1024), size)
+                data = _decompressed(sha256, read_bounded(compressed, size + size // 1024 + 1024),
+                                     size)
             else:
-                data = _read(path, size)
+                data = read_bounded(path, size)
         except SourceError as error:
             raise CaptureError(f"a blob of the capture cannot be used: {error}") from None
         if hashlib.sha256(data).hexdigest() != sha256:
@@ -91,17 +103,6 @@ class BlobFolder:
 
     def _path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """A whole file of at most ``limit`` bytes."""
-    with open_regular(path) as file:
-        # Not `read(limit + 1)`, which would take that much memory at once whatever the file has.
-        held = os.fstat(file.fileno()).st_size
-        data = file.read(min(held, limit) + 1)
-    if len(data) > limit:
-        raise CaptureError(f"blob '{path.name}' is larger than the {limit} bytes it may have")
-    return data
 
 
 def _decompressed(sha256: str, compressed: bytes, size: int) -> bytes:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asmevo.codeobject.errors import SourceError
-from asmevo.codeobject.source import read_file
-from asmevo.dispatch.captured.blobs import BlobFolder
+from asmevo.dispatch.captured.blobs import BlobFolder, read_bounded
 from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import (
     MAX_DOCUMENT,
@@ -78,7 +77,7 @@ def _document(folder: Path) -> bytes:
     if not document.exists():
         raise CaptureError(f"'{folder}' is no capture, or an incomplete one: it has no {DOCUMENT}")
     try:
-        return read_file(document, MAX_DOCUMENT)
+        return read_bounded(document, MAX_DOCUMENT)
     except SourceError as error:
         raise CaptureError(f"the capture cannot be read: {error}") from None
 
