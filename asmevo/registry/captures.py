@@ -46,6 +46,7 @@ def add_capture(session: Session, row: CaptureRow) -> None:
         session.add(row)
     elif row.reason == CaptureReason.COUNTEREXAMPLE.value:
         known.reason, known.dispatch_sha256 = row.reason, row.dispatch_sha256
+        known.held_out = row.held_out
 
 
 def is_known(session: Session, row: CaptureRow) -> bool:

@@ -38,6 +38,13 @@ class Database:
         self._pid = 0
         self._version = SCHEMA_VERSION
 
+    def exists(self) -> bool:
+        """Whether there is a database yet. Raises `RegistryError`."""
+        try:
+            return self.file.exists()
+        except OSError as error:
+            raise cannot("open registry database", self.file, error) from error
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session over one consistent snapshot. Raises `RegistryError`."""

@@ -334,7 +334,7 @@ class Registry:
         """The captures of a kernel, oldest first; none where there is no registry yet."""
         from asmevo.registry.captures import capture_records
 
-        if not self._database.file.exists():
+        if not self._database.exists():
             return ()
         with self._database.read() as session:
             return capture_records(session, original_sha256, kernel)

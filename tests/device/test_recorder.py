@@ -60,7 +60,8 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subjects:
 
 
 TOPK, NORM = ("kernel=aiter_topksoftmax",), ("kernel=aiter_layer_norm",)
-FMOE, MLA = ("kernel=aiter_fmoe",), ("kernel=aiter_mla_decode",)
+FMOE = ("kernel=aiter_fmoe", "kernel.held_out_shapes=[]", "oracle.families=[normal,boundary]")
+MLA = ("kernel=aiter_mla_decode",)
 
 
 @pytest.mark.parametrize(("kernel", "name", "below"), [

@@ -29,7 +29,8 @@ class CapturedOracle:
                    metadata: Mapping[str, Any]) -> tuple[Dispatch, ...]:
         """The dispatches of all captures, visible ones first.
 
-        Raises `CaptureError` when one is of another code object or kernel.
+        Raises `CaptureError` when there is no visible one, or one is of another code object or
+        kernel.
         """
         object_sha256 = hashlib.sha256(kernel.source.read()).hexdigest()
         found: list[Dispatch] = []
@@ -40,6 +41,8 @@ class CapturedOracle:
                 raise CaptureError(f"the oracle has two captures named '{capture.name}'")
             taken.add(capture.name)
             found.append(replay(capture, metadata, held_out=held_out))
+        if not any(not dispatch.held_out for dispatch in found):
+            raise CaptureError("oracle.path names no capture: nothing would be verified")
         return tuple(found)
 
     def captures(self) -> Iterator[tuple[bool, Capture]]:
