@@ -50,6 +50,7 @@ class CapturedOracleConfig:
     _convert_: str = "all"
     path: Any = MISSING
     held_out: Any = field(default_factory=list)
+    max_bytes: int = MISSING
 
 
 @dataclass

@@ -19,7 +19,7 @@ from asmevo.device.device import (
 from asmevo.dispatch.captured.capture import Allocation, Capture, PointerField, Segment
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.captured.pointers import find_pointers
-from asmevo.dispatch.captured.replay import replay
+from asmevo.dispatch.captured.replay import coalesced, replay
 from asmevo.dispatch.captured.roles import pure_outputs
 from asmevo.dispatch.captured.trim import Addresses, trimmed
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Region, Role
@@ -76,6 +76,7 @@ class Recorder:
 
         Where the device cannot tell what a launch touches, everything stays. Raises as `record`.
         """
+        capture = coalesced(capture)
         stored: set[int] = set()
         # A first replay in which everything may be written: it must give what was recorded.
         _compare(open_ := _opened(replay(capture, self.metadata), capture),
@@ -106,15 +107,19 @@ class Recorder:
                 if _holds(smaller, fault.address) and fault.address not in stored:
                     stored.add(fault.address)
                 else:
-                    # An access may begin in what is mapped and end behind it.
-                    size = 2 * LINE_BYTES if fault.address == last else 1
-                    lines = np.union1d(lines, _lines(fault.address, size))
+                    # An access may begin in what is mapped and end behind it, or in what may not
+                    # be written.
+                    behind = fault.address + LINE_BYTES
+                    lines = np.union1d(lines, _lines(fault.address, behind - fault.address))
+                    if _holds(smaller, behind):
+                        stored.add(behind)
                 last = fault.address
         raise CaptureError(f"capture '{capture.name}' cannot be trimmed: its replay still faults "
                            f"at {last:#x}")
 
     def _with_roles(self, capture: Capture) -> Capture:
         """Roles where the recorder gave none."""
+        capture = coalesced(capture)
         dispatch = replay(capture, self.metadata)
         unknown = [i for i, (_, segment) in enumerate(capture.segments()) if segment.role is None]
         if not unknown or dispatch.recorded is None:

@@ -75,15 +75,17 @@ def capture_row(capture: Capture, store: BlobStore, *, reason: CaptureReason, he
         content_sha256=store.put(to_document(capture, RegistryBlobs(store))))
 
 
-def capture_records(session: Session, original_sha256: str,
-                    kernel: str) -> tuple[CaptureRecord, ...]:
+def capture_records(session: Session, original_sha256: str | None,
+                    kernel: str | None) -> tuple[CaptureRecord, ...]:
     """The captures of a kernel, oldest first; none in a registry from before there were any."""
     if not inspect(session.connection()).has_table(str(CaptureRow.__tablename__)):
         return ()
-    rows = session.exec(
-        select(CaptureRow)
-        .where(CaptureRow.original_sha256 == original_sha256, CaptureRow.kernel == kernel)
-        .order_by(col(CaptureRow.created), col(CaptureRow.sha256)))
+    query = select(CaptureRow).order_by(col(CaptureRow.created), col(CaptureRow.sha256))
+    if original_sha256 is not None:
+        query = query.where(CaptureRow.original_sha256 == original_sha256)
+    if kernel is not None:
+        query = query.where(CaptureRow.kernel == kernel)
+    rows = session.exec(query)
     return tuple(
         CaptureRecord(r.sha256, r.original_sha256, r.kernel, r.name, CaptureReason(r.reason),
                       r.held_out, r.size, r.dispatch_sha256, r.created) for r in rows)

@@ -330,8 +330,9 @@ class Registry:
             raise RegistryError(f"the record of dispatch {row.sha256} does not match its content")
         return dispatch
 
-    def captures(self, original_sha256: str, kernel: str) -> tuple[CaptureRecord, ...]:
-        """The captures of a kernel, oldest first; none where there is no registry yet."""
+    def captures(self, original_sha256: str | None = None,
+                 kernel: str | None = None) -> tuple[CaptureRecord, ...]:
+        """Captures by original and kernel, oldest first; none where there is no registry yet."""
         from asmevo.registry.captures import capture_records
 
         if not self._database.exists():

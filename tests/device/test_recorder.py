@@ -137,6 +137,18 @@ def test_a_pool_is_taken_apart(subject: Subjects) -> None:
     assert result == replayed.recorded
 
 
+def test_an_allocation_recorded_in_parts(subject: Subjects) -> None:
+    """Wherever the parts meet: loads of 16 bytes go across."""
+    made = subject(*TOPK)
+    declared = made.recorder.record(made.dispatches["T16_S9-normal"])
+    parts = replace(declared, allocations=tuple(
+        replace(a, segments=tuple(
+            Segment(at, s.pre[at:at + 52], s.post[at:at + 52], s.role, s.written)
+            for s in a.segments for at in range(0, s.size, 52)))
+        for a in declared.allocations))
+    assert made.recorder.reduced(parts, PAGE).allocations == declared.allocations
+
+
 def test_only_what_is_read_stays_as_it_was(subject: Subjects) -> None:
     """fmoe adds to its output: nothing of that may be taken for written only."""
     made = subject(*FMOE)

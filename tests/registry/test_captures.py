@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -14,6 +15,9 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import identity
+from asmevo.dispatch.captured.folder import read_capture
+from asmevo.dispatch.captured.source import CapturedObject
+from asmevo.registry.__main__ import main
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import SCHEMA_VERSION
 from asmevo.registry.records import CaptureReason
@@ -133,6 +137,29 @@ def test_an_old_registry_that_may_not_be_written_is_read(
                           device_source="modelled")
     old.close()
     assert version(Registry(folder)) == 1
+
+
+def test_the_command_line(registry: Registry, capture: Capture, tmp_path: Path,
+                          capsys: pytest.CaptureFixture[str]) -> None:
+    """Listed for people and machines, and written out as a folder that can be replayed."""
+    where = ["--registry", str(registry.path)]
+    assert main(["captures", *where]) == 1
+    assert "no captures in" in capsys.readouterr().out
+    sha256 = registry.record_capture(capture)
+    other = registry.record_capture(replace(capture, dynamic_lds=0))
+    assert main(["captures", "--json", *where]) == 0
+    listed = json.loads(capsys.readouterr().out)["captures"]
+    assert [(c["sha256"], c["reason"], c["size"]) for c in listed] == [
+        (sha256, "captured", capture.size), (other, "captured", capture.size)]
+    assert main(["captures", sha256[:8], "-o", str(tmp_path / "out"), *where]) == 0
+    assert sha256[:8] in capsys.readouterr().out
+    assert read_capture(tmp_path / "out") == capture
+    assert CapturedObject(str(tmp_path / "out")).read() == registry.load_object(
+        capture.code_object)
+    for wrong in (["-o", "x"], ["captures"], [sha256[:8], "-o", str(tmp_path / "out")],
+                  ["0123456789", "-o", "x"]):
+        assert main(["captures", *wrong, *where]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def version(registry: Registry) -> int:

@@ -27,8 +27,9 @@ from asmevo.dispatch.dispatch import ElementType, Role
 FORMAT = "asmevo.capture"
 VERSION = 1
 MAX_DOCUMENT = 64 << 20
-MAX_BYTES = 8 << 30
-"""Memory that a capture may describe, before and after the dispatch together, in bytes."""
+MAX_BYTES = 16 << 30
+"""Memory that a capture may describe unless more is allowed: bytes before the dispatch, and those
+of changed segments after it."""
 
 _TOP = frozenset({"format", "version", "name", "origin", "code_object", "kernel", "kernarg", "grid",
                   "workgroup", "dynamic_lds", "relies_on_time", "allocations", "pointers"})
@@ -84,12 +85,12 @@ def identity(capture: Capture) -> str:
     return hashlib.sha256(to_document(nameless, _Hashes())).hexdigest()
 
 
-def from_document(data: bytes, blobs: Blobs) -> Capture:
+def from_document(data: bytes, blobs: Blobs, *, max_bytes: int = MAX_BYTES) -> Capture:
     """The capture that a document describes, with its memory. Raises `CaptureError`."""
     top = _checked(data)
     _only(top, _TOP, "the document")
     allocations = _list(_required(top, "allocations"), "allocations")
-    _check_sizes(allocations)
+    _check_sizes(allocations, max_bytes)
     pointers = top.get("pointers")
     return Capture(
         name=_text(top, "name"),
@@ -145,7 +146,7 @@ def _no_number(text: str) -> object:
     raise CaptureError(f"the document of the capture holds {text}, which is no number")
 
 
-def _check_sizes(allocations: list[object]) -> None:
+def _check_sizes(allocations: list[object], max_bytes: int) -> None:
     """Before any blob is opened: how much memory the whole would take."""
     segments = 0
     size = 0
@@ -154,9 +155,12 @@ def _check_sizes(allocations: list[object]) -> None:
         segments += len(listed)
         if segments > MAX_SEGMENTS:
             raise CaptureError(f"the capture has more than {MAX_SEGMENTS} segments")
-        size += sum(2 * _natural(_object(segment, "a segment"), "size") for segment in listed)
-    if size > MAX_BYTES:
-        raise CaptureError(f"the capture describes {size} bytes of memory, more than {MAX_BYTES}")
+        for each in listed:
+            segment = _object(each, "a segment")
+            unchanged = segment.get("pre") == segment.get("post")
+            size += _natural(segment, "size") * (1 if unchanged else 2)
+    if size > max_bytes:
+        raise CaptureError(f"the capture describes {size} bytes of memory, more than {max_bytes}")
 
 
 def _allocation(entry: object, blobs: Blobs) -> Allocation:

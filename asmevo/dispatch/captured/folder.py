@@ -9,6 +9,7 @@ from asmevo.codeobject.errors import SourceError
 from asmevo.dispatch.captured.blobs import BlobFolder, read_bounded
 from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import (
+    MAX_BYTES,
     MAX_DOCUMENT,
     code_object_of,
     from_document,
@@ -47,9 +48,12 @@ def write_capture(capture: Capture, folder: Path, *, code_object: bytes | None =
     return document
 
 
-def read_capture(folder: Path) -> Capture:
-    """The capture in ``folder``, every blob verified. Raises `CaptureError`."""
-    return from_document(_document(folder), BlobFolder(folder / BLOBS))
+def read_capture(folder: Path, *, max_bytes: int = MAX_BYTES) -> Capture:
+    """The capture in ``folder``, every blob verified, of at most ``max_bytes`` of memory.
+
+    Raises `CaptureError`.
+    """
+    return from_document(_document(folder), BlobFolder(folder / BLOBS), max_bytes=max_bytes)
 
 
 def capture_folders(paths: object) -> list[Path]:

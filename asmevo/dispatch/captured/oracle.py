@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmevo.dispatch.captured.capture import Capture
+from asmevo.dispatch.captured.document import MAX_BYTES
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.captured.folder import capture_folders, read_capture
 from asmevo.dispatch.captured.replay import replay
@@ -19,11 +20,13 @@ from asmevo.dispatch.kernel import Kernel
 class CapturedOracle:
     """Replays the captures in ``path``: a folder of one, of several, or a list of such folders.
 
-    Those in ``held_out`` are never shown to a proposer and must pass before a commit.
+    Those in ``held_out`` are never shown to a proposer and must pass before a commit. A capture
+    may have ``max_bytes`` of memory.
     """
 
     path: str | Sequence[str]
     held_out: str | Sequence[str] = ()
+    max_bytes: int = MAX_BYTES
 
     def dispatches(self, kernel: Kernel, symbol: str,
                    metadata: Mapping[str, Any]) -> tuple[Dispatch, ...]:
@@ -49,7 +52,7 @@ class CapturedOracle:
         """Every capture, and whether it is held out."""
         for held_out, paths in ((False, self.path), (True, self.held_out)):
             for folder in capture_folders(paths):
-                yield held_out, read_capture(folder)
+                yield held_out, read_capture(folder, max_bytes=self.max_bytes)
 
 
 def check_kernel(capture: Capture, object_sha256: str, symbol: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from asmevo.dispatch.captured.capture import Allocation, Capture, Segment
@@ -14,9 +15,11 @@ from asmevo.dispatch.dispatch import Dispatch, Pointer, Region, Role
 def replay(capture: Capture, metadata: Mapping[str, Any], *, held_out: bool = False) -> Dispatch:
     """The dispatch of a capture: its memory at the original addresses, and nothing else mapped.
 
-    Every segment becomes a region without guards: what is around it is unmapped, which shows more.
+    Segments become regions without guards: what is around them is unmapped, which shows more.
+    Those that meet and are used alike become one, see `coalesced`.
     ``metadata`` is that of the kernel. Raises `CaptureError` for what cannot be replayed.
     """
+    capture = coalesced(capture)
     if any(grid % size for grid, size in zip(capture.grid, capture.workgroup, strict=True)):
         raise CaptureError(f"capture '{capture.name}' has a grid of {capture.grid} work-items, "
                            f"which is no multiple of its workgroups of {capture.workgroup}")
@@ -48,6 +51,34 @@ def role_of(segment: Segment) -> Role:
     if segment.role is not None:
         return segment.role
     return Role.INOUT if segment.changed or segment.written else Role.INPUT
+
+
+def coalesced(capture: Capture) -> Capture:
+    """Segments that meet and are used alike made one: an access may reach over where they meet."""
+    return replace(capture, allocations=tuple(
+        replace(a, segments=tuple(_joined(a.segments))) for a in capture.allocations))
+
+
+def _joined(segments: Sequence[Segment]) -> Iterator[Segment]:
+    run: list[Segment] = []
+    for segment in segments:
+        if run and (run[-1].end != segment.offset or role_of(run[-1]) is not role_of(segment)):
+            yield _one(run)
+            run = []
+        run.append(segment)
+    if run:
+        yield _one(run)
+
+
+def _one(run: Sequence[Segment]) -> Segment:
+    if len(run) == 1:
+        return run[0]
+    roles = {segment.role for segment in run}
+    return Segment(
+        run[0].offset, b"".join(s.pre for s in run), b"".join(s.post for s in run),
+        # Where one does not know its role, what can be told is what they have in common.
+        role=roles.pop() if len(roles) == 1 else role_of(run[0]),
+        written=any(s.written for s in run))
 
 
 def _region(allocation: Allocation, segment: Segment) -> Region:

@@ -37,10 +37,27 @@ def test_roles_without_a_recorder_that_knows_them() -> None:
     """What differs is written, and may have been read; what is stored to may look unchanged."""
     same, other = bytes(64), b"\1" * 64
     allocation = Allocation("a", X, 4096, (
-        Segment(0, same, same), Segment(64, same, other), Segment(128, same, same, written=True)))
+        Segment(0, same, same), Segment(128, same, other), Segment(256, same, same, written=True)))
     regions = replay(make_capture(allocations=(allocation,), pointers=None),
                      NO_ARGUMENTS).regions
     assert [r.role for r in regions] == [Role.INPUT, Role.INOUT, Role.INOUT]
+
+
+def test_segments_that_meet_are_one_region() -> None:
+    """A recorder stores large allocations in parts; the kernel may read across them."""
+    part = bytes(range(64))
+    other = bytes(64)
+    allocation = Allocation("a", X, 4096, (
+        Segment(0, part, part), Segment(64, other, other), Segment(128, part, other),
+        Segment(192, part, other, Role.INOUT), Segment(256, part, other, Role.OUTPUT),
+        Segment(384, part, part)))
+    capture = make_capture(allocations=(allocation,), pointers=(PointerField(392, 0, 0),))
+    dispatch = replay(capture, NO_ARGUMENTS)
+    assert [(r.address - X, r.data, r.role) for r in dispatch.regions] == [
+        (0, part + other, Role.INPUT), (128, part + part, Role.INOUT), (256, part, Role.OUTPUT),
+        (384, part, Role.INPUT)]
+    assert dispatch.recorded == (part + other, other + other, other, part)
+    assert dispatch.pointers == (Pointer(8, 0, 3),)
 
 
 def test_pointers_move_with_what_they_point_to() -> None:
