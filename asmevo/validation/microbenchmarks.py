@@ -133,8 +133,10 @@ def _beside_matrix() -> Iterator[Microbenchmark]:
                         basis=Basis.PARAMETER if count == 1 else Basis.EMERGENT,
                         body=_in_turn(_MFMA, *[_PACKED] * count), operations=_TURNS)
     for count, clk in ((1, 20.99), (2, 25.99), (3, 30.99), (4, 35.99)):
-        yield group(f"MFMA + {count} v_pk_mul_f32 of another wave", clk, body=_in_turn(_MFMA),
-                    other=(_PACKED,) * count * _TURNS)
+        yield _measured(f"MFMA + {count} v_pk_mul_f32 of another wave", clk,
+                        basis=Basis.PARAMETER if count == 1 else Basis.EMERGENT,
+                        body=_in_turn(_MFMA), other=(_PACKED,) * count * _TURNS,
+                        operations=_TURNS)
     yield group("MFMA, 3 v_add_f32, MFMA, v_exp_f32", 36.05,
                 body=_in_turn(_MFMA, _VALU, _VALU, _VALU, _MFMA, _EXP))
     yield group("MFMA, MFMA, 3 v_add_f32, v_exp_f32", 48.05,
@@ -183,7 +185,7 @@ def _vector_memory() -> Iterator[Microbenchmark]:
         quantity=Quantity.OUTSTANDING, stall=StallCause.VMCNT, head=("s_waitcnt vmcnt(0)",),
         setup=("v_mov_b32_e32 v8, 0", "s_mov_b64 exec, 1"), note="vmcnt has 6 bits")
     yield Microbenchmark(
-        "loads in flight, 64 lines each", 24, "PYHIP", Confidence.LOW, Basis.EMERGENT,
+        "loads in flight, 64 lines each", 24, "PYHIP", Confidence.LOW, Basis.PARAMETER,
         ("global_load_dword v12, v8, s[4:5]", "v_add_u32_e32 v8, 64, v8"),
         quantity=Quantity.OUTSTANDING, stall=StallCause.UNIT_BUSY, head=("s_waitcnt vmcnt(0)",),
         setup=("v_lshlrev_b32_e32 v8, 8, v1",))
