@@ -66,6 +66,12 @@ class GatesConfig:
     warmup: int = MISSING
     cosine: float = MISSING
     max_abs: float = MISSING
+    warmup_seconds: float = 0.5
+    precision_slack: float = 0.05
+    sanitize: bool = True
+    isolate: bool = True
+    candidate_seconds: float = 60.0
+    candidate_memory_mib: int = 8192
     rebuild: str = "auto"
     extra_ops: list[str] = field(default_factory=list)
     assemble: Any = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -35,7 +35,8 @@ class DeviceFault(AsmEvoError):  # noqa: N818 - a fault is what the hardware cal
     """The kernel did something a GPU would fault on, or never ended.
 
     ``kind`` is one of ``memory``, ``illegal``, ``budget`` (of instructions) and ``timeout`` (of
-    host time, a last resort); ``pc`` is a byte offset from the entry.
+    host time, a last resort), and in a process of its own also ``crash`` and ``out-of-memory``;
+    ``pc`` is a byte offset from the entry.
     """
 
     def __init__(self, message: str, *, kind: str, pc: int = -1, text: str = "",
@@ -140,6 +141,15 @@ class Findings(Protocol):
 
     def summary(self) -> Sequence[str]:
         """One line for each class of finding."""
+        ...
+
+    @property
+    def errors_by_class(self) -> Mapping[str, str]:
+        """For each class of finding that names an error its first, in words.
+
+        A class survives edits that do not matter to it: registers, widths and addresses are no
+        part of it.
+        """
         ...
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,19 +13,34 @@ from asmevo.codeobject.assembly import Assembly
 from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
-from asmevo.codeobject.entry import entry_registers
+from asmevo.codeobject.entry import entry_registers, entry_sources
 from asmevo.codeobject.interface import Interface, outside_hash
-from asmevo.device.device import Device, LaunchState, LoadedKernel, Timing, WorkgroupOrder
-from asmevo.dispatch.comparison import Tolerance, compare
+from asmevo.device.device import (
+    CheckedKernel,
+    Device,
+    LaunchState,
+    LoadedKernel,
+    Timing,
+    UnsupportedError,
+    WorkgroupOrder,
+)
+from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
+from asmevo.errors import AsmEvoError
 from asmevo.gates.errors import OracleError as OracleError
+from asmevo.gates.floor import Floor, floor_of
+from asmevo.gates.launch_uses import LaunchUses
+from asmevo.gates.precision import Floats
 from asmevo.gates.replay import check_replay
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
+from asmevo.isa.value_numbers import Numbers
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
+from asmevo.operation.declared import expected
+from asmevo.operation.operation import Operation
 from asmevo.profile.profile import Profile
 
 
@@ -44,7 +60,11 @@ class Condition:
         return dispatch.moved(self.displacement).with_poisoned_outputs(self.output_seed)
 
 
+log = logging.getLogger(__name__)
+
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
+# Runs of the original under other workgroup orders, from which its noise is known.
+_ENVELOPE_RUNS = 5
 _PAGE = 4096
 _MOST_PAGES_DOWN = 0x5_0000_0000
 _LIMIT_FACTOR = 8
@@ -63,6 +83,14 @@ def condition(repeat: int, seed: int) -> Condition:
         output_seed=output_seed,
         displacement=-pages * _PAGE,
     )
+
+
+def _envelope_states(seed: int) -> tuple[LaunchState, ...]:
+    """Both ways through the workgroups, and different shuffles: a poison seeds its shuffle."""
+    rng = np.random.default_rng([seed, _ENVELOPE_RUNS])
+    poisons = (int(word) for word in rng.integers(1, 1 << 32, size=_ENVELOPE_RUNS))
+    orders = (*_ORDERS[:2], *[WorkgroupOrder.SHUFFLED] * (_ENVELOPE_RUNS - 2))
+    return tuple(LaunchState(poison, order) for poison, order in zip(poisons, orders, strict=True))
 
 
 def findings(code: Program, descriptor: KernelDescriptor) -> tuple[Violation, ...]:
@@ -84,15 +112,22 @@ class Baseline:
     def __init__(
         self, code_object: CodeObject, kernel: str, assembly: Assembly,
         dispatches: Sequence[Dispatch], device: Device, *, seed: int = 0,
+        operation: Operation | None = None, candidate_device: Device | None = None,
     ) -> None:
         self.code_object = code_object
         self.kernel = kernel
         self.assembly = assembly
         self.dispatches = tuple(dispatches)
         self.device = device
+        # Where candidates run; the original is trusted to run here.
+        self.candidate_device = candidate_device or device
         self.seed = seed
-        # Largest |difference| by dispatch that workgroup order alone makes in the original.
-        self.noise: dict[int, float] = {}
+        self.numbers = Numbers()
+        self._operation = operation
+        self._noise: dict[int, Mapping[str, Noise]] = {}
+        self._floors: dict[int, Floor | None] = {}
+        self._truths: dict[int, Mapping[str, Floats]] = {}
+        self._prepared: dict[tuple[int, int], Dispatch] = {}
         self._references: dict[tuple[int, int], tuple[bytes, ...]] = {}
         self._instructions: dict[int, int] = {}
         self._timings: dict[tuple[int, int, int], Timing] = {}
@@ -119,6 +154,22 @@ class Baseline:
         descriptor = self.code_object.kernel(self.kernel).descriptor
         return findings(self.program, descriptor)
 
+    @cached_property
+    def launch_uses(self) -> LaunchUses:
+        """Where arguments, ids and data decide what the original does."""
+        descriptor = self.code_object.kernel(self.kernel).descriptor
+        return self.uses_of(self.program, descriptor)
+
+    def uses_of(self, code: Program, descriptor: KernelDescriptor) -> LaunchUses:
+        """The same of a candidate."""
+        return LaunchUses.of(code, entry_sources(descriptor), self.numbers, self._pointer_words)
+
+    @cached_property
+    def _pointer_words(self) -> frozenset[int]:
+        return frozenset(offset + word for dispatch in self.dispatches
+                         for offset in (p.offset for p in dispatch.pointers if p.holder is None)
+                         for word in (0, 4))
+
     @property
     def timed_dispatches(self) -> tuple[int, ...]:
         """Indices of the timed dispatches: of each visible shape the first input family."""
@@ -129,15 +180,76 @@ class Baseline:
                 seen.setdefault((dispatch.grid, sizes), index)
         return tuple(seen.values())
 
+    def prepared(self, index: int, repeat: int) -> Dispatch:
+        """A dispatch under the condition of ``repeat``, made once: devices keep what they map."""
+        key = (index, repeat)
+        if key not in self._prepared:
+            at = condition(repeat, self.seed)
+            self._prepared[key] = at.prepare(self.dispatches[index])
+        return self._prepared[key]
+
     def reference(self, index: int, repeat: int) -> tuple[bytes, ...]:
         """The original's post-state of dispatch ``index`` under the condition of ``repeat``."""
         key = (index, repeat)
         if key not in self._references:
             at = condition(repeat, self.seed)
-            result = self.loaded.run(at.prepare(self.dispatches[index]), at.state)
+            result = self.loaded.run(self.prepared(index, repeat), at.state)
             self._references[key] = result.regions
             self._instructions[index] = result.instructions
         return self._references[key]
+
+    def noise(self, index: int) -> Mapping[str, Noise]:
+        """How far runs of the original differ by workgroup order alone, by region.
+
+        Only regions that workgroups add to with atomics may; the runs are made when first asked
+        for. Raises `DeviceFault`.
+        """
+        if index not in self._noise:
+            dispatch = self.dispatches[index]
+            runs = []
+            if any(region.order_dependent for region in dispatch.regions):
+                prepared = self.prepared(index, 0)
+                runs = [self.loaded.run(prepared, state).regions
+                        for state in _envelope_states(self.seed)]
+            self._noise[index] = noise_of(dispatch, runs)
+        return self._noise[index]
+
+    def truth(self, index: int) -> Mapping[str, Floats]:
+        """What the kernel's operation says of the written regions, in float64 and by name.
+
+        Empty where there is no operation, or none for these inputs.
+        """
+        if index not in self._truths:
+            self._truths[index] = self._exact(self.dispatches[index])
+        return self._truths[index]
+
+    def _exact(self, dispatch: Dispatch) -> Mapping[str, Floats]:
+        if self._operation is None:
+            return {}
+        arrays = {r.name: np.frombuffer(r.data, r.element.dtype) for r in dispatch.regions}
+        try:
+            with np.errstate(all="ignore"):
+                found = expected(self._operation, arrays, dispatch.names)
+        except AsmEvoError as error:
+            log.info("dispatch '%s' has no reference: %s", dispatch.name, error)
+            return {}
+        return {name: array.astype(np.float64).ravel() for name, array in found.items()}
+
+    @property
+    def smallest_dispatch(self) -> int | None:
+        """The visible dispatch for which the original needs the fewest instructions."""
+        visible = [i for i, dispatch in enumerate(self.dispatches) if not dispatch.held_out]
+        return min(visible, key=self.instruction_limit, default=None)
+
+    @cached_property
+    def sanitized(self) -> frozenset[str]:
+        """The sanitizer's classes of error that the original has on its smallest dispatch."""
+        index, loaded = self.smallest_dispatch, self.loaded
+        if index is None or not isinstance(loaded, CheckedKernel):
+            return frozenset()
+        at = condition(0, self.seed)
+        found = loaded.sanitize(self.prepared(index, 0), at.state)
+        return frozenset(found.errors_by_class)
 
     def instruction_limit(self, index: int) -> int:
         """Wave-instructions after which a candidate counts as endless on a dispatch.
@@ -163,14 +275,26 @@ class Baseline:
         tell the timed run from the verified ones and skip its work there.
         """
         at = condition(0, self.seed)
-        return loaded.time(
-            at.prepare(self.dispatches[index]), at.state, samples=samples, warmup=warmup
-        )
+        return loaded.time(self.prepared(index, 0), at.state, samples=samples, warmup=warmup)
+
+    def floor(self, index: int) -> Floor | None:
+        """The least time a launch of a dispatch can take; ``None`` where the device cannot tell."""
+        if index not in self._floors:
+            try:
+                profile = self.profile(self.loaded, index)
+            except UnsupportedError as error:
+                log.info("no floor for '%s': %s", self.dispatches[index].name, error)
+                self._floors[index] = None
+            else:
+                self._floors[index] = floor_of(
+                    self.prepared(index, 0), self.reference(index, 0), profile, self.program,
+                    self.device)
+        return self._floors[index]
 
     def profile(self, loaded: LoadedKernel, index: int) -> Profile:
         """Profile a kernel under the condition in which it is timed."""
         at = condition(0, self.seed)
-        return loaded.profile(at.prepare(self.dispatches[index]), at.state)
+        return loaded.profile(self.prepared(index, 0), at.state)
 
     def self_check(self, tolerance: Tolerance) -> int:
         """Run the original twice on every dispatch and compare; gives the wave-instructions run.
@@ -180,9 +304,9 @@ class Baseline:
         dispatch asks for nothing: an output that is left unwritten, or is never anything but one
         value or NaN, cannot tell a right kernel from a wrong one.
 
-        A dispatch with order-dependent regions is run a third time, with the first run's order:
-        then everything must agree. How far such regions differ under another order is rounding of
-        the original's own, the envelope of `noise`; only NaN, infinities and cosine decide there.
+        A dispatch with order-dependent regions is run again, with the first run's order: then
+        everything must agree. How far such regions differ under other orders is rounding of the
+        original's own, its `noise`; only NaN, infinities and cosine decide there.
         Gates compare a candidate with the original under one and the same order.
         """
         instructions = 0
@@ -193,7 +317,7 @@ class Baseline:
         second = replace(second, output_seed=first.output_seed)
         for index, dispatch in enumerate(self.dispatches):
             instructions += check_replay(self.loaded, dispatch, tolerance)
-            prepared = first.prepare(dispatch)
+            prepared = self.prepared(index, 0)
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
             self._instructions[index] = result.instructions
@@ -206,7 +330,7 @@ class Baseline:
                 same_order = replace(second.state, order=first.state.order)
                 again = self.loaded.run(second.prepare(dispatch), same_order)
                 instructions += again.instructions
-                self.noise[index] = max(o.max_abs for o in outcomes if o.region in varying)
+                self.noise(index)
                 outcomes = (
                     *compare(prepared, result.regions, again.regions, tolerance),
                     *(o for o in outcomes if o.region not in varying

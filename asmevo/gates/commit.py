@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asmevo.device.device import Timing
+from asmevo.gates.interval import speedup_interval
 from asmevo.gates.latency import SettingError, worst_variation
 from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict
 
@@ -17,7 +18,8 @@ class CommitGate:
 
     s(K*) is the speedup of the best candidate verified so far (1 for the original). Beyond that, no
     single dispatch may be slower than ``dispatch_floor`` times the original, so that one shape
-    cannot carry the mean.
+    cannot carry the mean, and the whole 95 % interval of a measured speedup must lie above the
+    floor.
     """
 
     epsilon: float = 0.002
@@ -46,9 +48,10 @@ class CommitGate:
         variation = worst_variation(timings)
         threshold = self.threshold(best, variation)
         slowest = min(old.median_us / new.median_us for old, new in timings)
+        low, high = speedup_interval(timings)
         evidence: dict[str, JsonValue] = {
-            "speedup": speedup, "threshold": threshold, "best": best, "c_v": variation,
-            "slowest_dispatch": slowest,
+            "speedup": speedup, "interval": [low, high], "threshold": threshold, "best": best,
+            "c_v": variation, "slowest_dispatch": slowest,
         }
 
         def verdict(outcome: Outcome, code: str, reason: str) -> Verdict:
@@ -63,6 +66,12 @@ class CommitGate:
             return verdict(
                 Outcome.FAIL, "dispatch-slower",
                 f"one dispatch runs at {slowest:.4f}x, below {self.dispatch_floor:g}x",
+            )
+        if low <= self.s_floor:
+            return verdict(
+                Outcome.FAIL, "uncertain",
+                f"{speedup:.4f}x could as well be {low:.4f}x (95 % interval), which is not above "
+                f"the floor of {self.s_floor:g}x",
             )
         if speedup < threshold:
             return verdict(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asmevo.device.device import DeviceFault, Timing, UnsupportedError
+from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.errors import AsmEvoError
+from asmevo.gates.baseline import condition
+from asmevo.gates.interval import speedup_interval
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict
 
@@ -16,17 +20,26 @@ class SettingError(AsmEvoError):
     """A gate's setting makes no sense."""
 
 
+# Original and candidate take turns in blocks, each pair of blocks the other way round than the
+# one before it: A B B A, so that a drifting clock favours neither.
+_BLOCKS = 4
+
+
 @dataclass(frozen=True)
 class LatencyGate:
     """Times original and candidate on every timed dispatch.
 
-    On hardware the order is original, candidate, candidate, original, so that a drifting clock
-    favours neither. A deterministic model is asked once. ``samples`` counts timed runs after
-    ``warmup`` untimed ones.
+    A measuring device is first kept busy for ``warmup_seconds`` (clocks take 400 ms and more to
+    ramp up on an MI300), and then gives ``samples`` timed runs of either in turns, ``warmup``
+    untimed ones in front of every block; after each block of the candidate its results are looked
+    at again. A deterministic model is asked once: it times the very launch that was verified, and
+    its caches are cold. A time below what the bytes and operations of the launch allow fails.
     """
 
     samples: int = 20
     warmup: int = 5
+    warmup_seconds: float = 0.5
+    tolerance: Tolerance = field(default_factory=Tolerance)
     gate: Gate = Gate.G3
     repeats: int = 1
 
@@ -36,25 +49,33 @@ class LatencyGate:
                 f"gates.samples must be at least 1 and gates.warmup at least 0, not {self.samples} "
                 f"and {self.warmup}"
             )
+        if not 0.0 <= self.warmup_seconds < math.inf:
+            raise SettingError(f"gates.warmup_seconds must be finite and not negative, not "
+                               f"{self.warmup_seconds}")
 
     def judge(self, trial: Trial, repeat: int) -> Verdict:
         if trial.loaded is None:
             return Verdict(self.gate, Outcome.MISSING, "not-loaded", "the candidate is not loaded")
+        baseline = trial.baseline
         pairs: list[tuple[Timing, Timing]] = []
         try:
-            for index in trial.baseline.timed_dispatches:
+            for index in baseline.timed_dispatches:
                 pairs.append(self._timed(trial, index))
+        except _LateDifference as late:
+            return Verdict(self.gate, Outcome.FAIL, "late-difference", str(late))
         except (DeviceFault, UnsupportedError) as error:
             return Verdict(self.gate, Outcome.MISSING, "not-timed", str(error))
-        if not pairs or any(new.median_us <= 0.0 or old.median_us <= 0.0 for old, new in pairs):
+        if not pairs or any(not 0.0 < t.median_us < math.inf for pair in pairs for t in pair):
             return Verdict(self.gate, Outcome.MISSING, "no-timing", "no dispatch gave a latency")
-        trial.timings = pairs
-        trial.speedup = geometric_mean([old.median_us / new.median_us for old, new in pairs])
+        speedup = geometric_mean([old.median_us / new.median_us for old, new in pairs])
+        low, high = speedup_interval(pairs)
         evidence: dict[str, JsonValue] = {
-            "speedup": trial.speedup,
+            "speedup": speedup,
+            "interval": [low, high],
             "variation": worst_variation(pairs),
             "source": pairs[0][1].source.value,
             "device": pairs[0][1].device,
+            "caches": "cold" if baseline.device.deterministic else "warm",
             "dispatches": [
                 {
                     "dispatch": new.dispatch, "original_us": old.median_us,
@@ -63,6 +84,14 @@ class LatencyGate:
                 for old, new in pairs
             ],
         }
+        for index, (_, new) in zip(baseline.timed_dispatches, pairs, strict=True):
+            floor = baseline.floor(index)
+            if floor is not None and new.median_us < floor.microseconds:
+                return Verdict(
+                    self.gate, Outcome.FAIL, "faster-than-possible",
+                    f"dispatch '{new.dispatch}' took {new.median_us:.4g} us; {floor.reason} alone "
+                    f"take {floor.microseconds:.4g} us", evidence)
+        trial.timings, trial.speedup = pairs, speedup
         reason = f"{trial.speedup:.4f}x over {len(pairs)} dispatches ({pairs[0][1].source.value})"
         return Verdict(self.gate, Outcome.PASS, "ok", reason, evidence)
 
@@ -72,18 +101,43 @@ class LatencyGate:
         if baseline.device.deterministic:
             old = baseline.timing(index, samples=1, warmup=0)
             return old, baseline.time(loaded, index, samples=1, warmup=0)
-        half, rest = -(-self.samples // 2), self.samples // 2
-        first_old = baseline.timing(index, samples=half, warmup=self.warmup)
-        first_new = baseline.time(loaded, index, samples=half, warmup=self.warmup)
-        if rest == 0:
-            return first_old, first_new
-        second_new = baseline.time(loaded, index, samples=rest, warmup=self.warmup)
-        second_old = baseline.timing(index, samples=rest, warmup=self.warmup)
-        return _joined(first_old, second_old), _joined(first_new, second_new)
+        busy_until = time.monotonic() + self.warmup_seconds
+        while time.monotonic() < busy_until:
+            baseline.time(baseline.loaded, index, samples=1, warmup=self.warmup)
+        times: tuple[list[Timing], list[Timing]] = ([], [])
+        sizes = [(self.samples + k) // _BLOCKS for k in range(_BLOCKS)]
+        for number, size in enumerate(size for size in sizes if size):
+            for which in (0, 1) if number % 2 == 0 else (1, 0):
+                kernel = loaded if which else baseline.loaded
+                times[which].append(
+                    baseline.time(kernel, index, samples=size, warmup=self.warmup))
+                if which:
+                    self._check_results(trial, index)
+        return _joined(times[0]), _joined(times[1])
+
+    def _check_results(self, trial: Trial, index: int) -> None:
+        """A candidate may be right when it is verified and wrong once it has been timed."""
+        baseline, loaded = trial.baseline, trial.loaded
+        assert loaded is not None
+        dispatch = baseline.prepared(index, 0)
+        after = loaded.run(dispatch, condition(0, baseline.seed).state,
+                           limit=baseline.instruction_limit(index))
+        for outcome in compare(dispatch, baseline.reference(index, 0), after.regions,
+                               self.tolerance, baseline.noise(index)):
+            if not outcome.equal:
+                raise _LateDifference(
+                    f"dispatch '{dispatch.name}', region '{outcome.region}': {outcome.code} after "
+                    "timed runs, though it was equal before")
 
 
-def _joined(a: Timing, b: Timing) -> Timing:
-    return Timing(a.dispatch, a.samples_us + b.samples_us, a.source, a.device, a.warmup)
+class _LateDifference(Exception):  # noqa: N818
+    """What a timed candidate leaves is no longer the original's."""
+
+
+def _joined(blocks: Sequence[Timing]) -> Timing:
+    first = blocks[0]
+    samples = tuple(sample for block in blocks for sample in block.samples_us)
+    return Timing(first.dispatch, samples, first.source, first.device, first.warmup)
 
 
 def geometric_mean(ratios: list[float]) -> float:

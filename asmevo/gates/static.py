@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from asmevo.codeobject.container import CodeObject
-from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, findings
+from asmevo.gates.launch_uses import changed_uses
+from asmevo.gates.resources import resource_findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.isa.instruction import Instruction, OperandKind
 from asmevo.isa.program import Program
 from asmevo.isa.registers import (
     EXEC_MASK,
@@ -24,7 +26,6 @@ from asmevo.isa.registers import (
     mask,
     names,
 )
-from asmevo.isa.resources import register_use
 from asmevo.isa.violation import Violation
 
 # Operations a candidate may use although the original does not: they read and write registers,
@@ -46,6 +47,12 @@ COUNTED_OPS = frozenset({
     "s_setreg_b32", "s_setreg_imm32_b32", "s_trap", "s_sendmsg", "s_sendmsghalt", "s_getpc_b64",
     "s_setpc_b64", "s_swappc_b64", "s_call_b64", "s_sleep", "s_setprio", "s_endpgm", "s_barrier",
     "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
+})
+
+# Of these what they set counts as well: one may not become another.
+_SETTING_OPS = frozenset({
+    "s_setreg_b32", "s_setreg_imm32_b32", "s_trap", "s_sendmsg", "s_sendmsghalt", "s_sleep",
+    "s_setprio", "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
 })
 
 # Registers with a meaning of their own: a candidate may not write them more often.
@@ -90,10 +97,12 @@ class StaticGate:
         yield from self._opcodes(baseline.program, code)
         yield from _special_writes(baseline.program, code)
         yield from _coherence(baseline.program, code)
-        yield from _resources(kernel.descriptor, code)
+        yield from resource_findings(baseline.code_object, candidate, kernel.symbol, code)
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
         )
+        uses = baseline.uses_of(code, kernel.descriptor)
+        yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)
@@ -102,6 +111,10 @@ class StaticGate:
                 yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
             elif op not in known and op not in self._allowed:
                 yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"
+        settings = Counter(map(_setting, original.instructions))
+        for setting, count in Counter(map(_setting, candidate.instructions)).items():
+            if setting is not None and count > settings[setting]:
+                yield "changed-setting", f"'{' '.join(setting)}' is not in the original so often"
         barriers = sum(1 for i in candidate.instructions if i.op == "s_barrier")
         if barriers < known["s_barrier"]:
             # Waves of a workgroup are not run in parallel by every device, so equality alone would
@@ -109,6 +122,14 @@ class StaticGate:
             yield "barrier-removed", (
                 f"{barriers} s_barrier where the original has {known['s_barrier']}"
             )
+
+
+def _setting(i: Instruction) -> tuple[str, ...] | None:
+    """The operation and its immediate operands; registers may be renamed."""
+    if i.op not in _SETTING_OPS:
+        return None
+    fixed = (OperandKind.CONSTANT, OperandKind.NAMED)
+    return (i.op, *(o.text for o in i.operands if o.kind in fixed))
 
 
 def _special_writes(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
@@ -133,22 +154,6 @@ def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str
     for access, count in accesses(candidate).items():
         if len(access) > 1 and count > known[access]:
             yield "coherence", f"{count} {' '.join(access)} where the original has {known[access]}"
-
-
-def _resources(descriptor: KernelDescriptor, code: Program) -> Iterator[tuple[str, str]]:
-    vgprs, agprs, sgprs = register_use(code)
-    accum_offset = descriptor.accum_offset
-    needed = max(vgprs, accum_offset + agprs if agprs else 0)
-    if needed > descriptor.next_free_vgpr:
-        yield "resources", (
-            f"the code uses {needed} vector registers, the descriptor allocates "
-            f"{descriptor.next_free_vgpr}"
-        )
-    if sgprs > descriptor.next_free_sgpr:
-        yield "resources", (
-            f"the code uses {sgprs} scalar registers, the descriptor allocates "
-            f"{descriptor.next_free_sgpr}"
-        )
 
 
 def _new_violations(

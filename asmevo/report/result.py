@@ -56,12 +56,13 @@ EXIT_STATUS: Mapping[Status, int] = {
 class Result:
     """One run. Fields that a task does not know stay at their defaults.
 
-    ``speedup`` is the best verified one over the original, ``timing_source`` ``measured`` or
-    ``modelled``; ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is
-    the emulator's throughput in the original's self-check. ``counterexamples`` names dispatches:
-    those of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one
-    now as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task
-    knows; the schema says what for which.
+    ``speedup`` is the best verified one over the original and ``speedup_again`` that of the winner
+    when it was timed once more in a fresh process, ``timing_source`` ``measured`` or ``modelled``;
+    ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is the
+    emulator's throughput in the original's self-check. ``counterexamples`` names dispatches: those
+    of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one now
+    as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task knows;
+    the schema says what for which.
     """
 
     task: str
@@ -72,6 +73,7 @@ class Result:
     original_sha256: str | None = None
     replacement_sha256: str | None = None
     speedup: float | None = None
+    speedup_again: float | None = None
     timing_source: str | None = None
     device: str | None = None
     attempts: int = 0

@@ -153,6 +153,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
             f"{len(names)} {what}" for what, names in result.counterexamples.items() if names)
     if result.speedup is not None:
         yield "best speedup", f"{result.speedup:.4f}x, {result.timing_source} on {result.device}"
+    if result.speedup_again is not None:
+        yield "timed again", f"{result.speedup_again:.4f}x, in a fresh process"
     yield "original", str(result.original_sha256)
     yield "replacement", result.replacement_sha256 or "none"
     yield "files", str(result.folder)

@@ -9,8 +9,11 @@ from dataclasses import asdict, dataclass
 
 from omegaconf import OmegaConf
 
+from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import TimingSource
+from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
+from asmevo.gates.remeasure import measured_again
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import RunStatus
 from asmevo.report.result import Result, Status
@@ -91,6 +94,7 @@ class Optimize:
                 registry.finish_run(run_id, status)
                 _write_lineage(session, lineage)
         best = lineage.best
+        again = _measured_again(session, best)
         outcome = Status.COMMITTED if best.number else Status.NONE
         return Result(
             task="optimize",
@@ -100,6 +104,7 @@ class Optimize:
             original_sha256=original.sha256,
             replacement_sha256=best.sha256 if best.number else None,
             speedup=best.speedup,
+            speedup_again=again,
             timing_source=device.source.value,
             device=device.name,
             attempts=controller.tally.attempts,
@@ -119,6 +124,27 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
+
+
+def _measured_again(session: Session, best: Node) -> float | None:
+    """The winner's speedup in a fresh process; ``None`` when there is no winner or no speedup."""
+    if not best.number:
+        return None
+    fresh = session.fresh_device()
+    try:
+        speedup, verdict = measured_again(
+            session.baseline, CodeObject.parse(best.code), fresh, session.toolchain,
+            session.gates.latency)
+    except IsolationError as error:
+        log.warning("the winner was not measured again: %s", error)
+        return None
+    finally:
+        fresh.close()
+    write_atomically(session.folder / "measured_again.json", (json.dumps(
+        {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
+         "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
+         "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
+    return speedup
 
 
 def _verdict_counts(tally: Tally) -> dict[str, dict[str, int]]:

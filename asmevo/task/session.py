@@ -19,6 +19,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
+from asmevo.device.isolated.device import IsolatedDevice
 from asmevo.dispatch.kernel import Kernel
 from asmevo.dispatch.oracle import Oracle
 from asmevo.errors import AsmEvoError
@@ -165,8 +166,19 @@ class Session:
             self.counterexamples, self.code_object.sha256, self.symbol, metadata)
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
-            seed=self.search.seed,
+            seed=self.search.seed, operation=self.kernel.operation,
+            candidate_device=self._candidate_device(),
         )
+
+    def _candidate_device(self) -> Device:
+        limits = self.gates.isolation
+        return self.device if limits is None else self.fresh_device()
+
+    def fresh_device(self) -> IsolatedDevice:
+        """The device in a new process, which starts when it is first used."""
+        plain = OmegaConf.to_container(self.config.device, resolve=True)
+        return IsolatedDevice(self.device, cast(Mapping[str, Any], plain),
+                              self.gates.isolation)
 
     @cached_property
     def counterexamples(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.commit import CommitGate
 from asmevo.gates.harness import from_settings
+from asmevo.gates.interval import speedup_interval
 from asmevo.gates.latency import SettingError, geometric_mean
 from asmevo.gates.verdict import Outcome
 
@@ -61,6 +62,17 @@ def test_one_shape_cannot_carry_the_mean() -> None:
     assert CommitGate().judge(speedup, pairs, best=1.0).code == "dispatch-slower"
 
 
+def test_an_interval_that_reaches_the_floor_is_no_speedup() -> None:
+    """The median says 1.05x; half of the pairs say that it is slower."""
+    old = timing(*[100.0] * 10)
+    new = timing(*[94.0] * 4, *[95.2] * 2, *[108.0] * 4)
+    speedup = old.median_us / new.median_us
+    verdict = CommitGate(k=0.0).judge(speedup, [(old, new)], best=1.0)
+    assert (verdict.outcome, verdict.code) == (Outcome.FAIL, "uncertain")
+    low, high = speedup_interval([(old, new)])
+    assert low < 1.0 < speedup < high
+
+
 def test_no_timing_is_missing_and_no_pass() -> None:
     verdict = CommitGate().judge(None, [], best=1.0)
     assert verdict.outcome is Outcome.MISSING
@@ -74,7 +86,8 @@ def test_threshold_is_the_specified_one(s: float, best: float, eps: float, k: fl
     gate = CommitGate(epsilon=eps, k=k, dispatch_floor=0.0)
     pairs = [pair(s, spread=0.02)]
     variation = pairs[0][1].variation
-    expected = s >= (1 + max(eps, k * variation)) * best and s > 1.0
+    sure = speedup_interval(pairs)[0] > 1.0
+    expected = s >= (1 + max(eps, k * variation)) * best and s > 1.0 and sure
     assert gate.judge(s, pairs, best=best).passed == expected
 
 

@@ -16,6 +16,7 @@ from asmevo.gates.equality import EqualityGate
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.search.attempt import Assignment
 from asmevo.task.session import Session
 
 Judge = Callable[[Assembly], tuple[Verdict, ...]]
@@ -140,6 +141,19 @@ def test_held_out_failures_tell_a_proposer_nothing(session: Session) -> None:
     assert last.code == "held-out"
     assert "M" not in last.reason
     assert set(last.evidence) == {"repeat", "dispatches"}
+
+
+def test_evidence_for_proposers_names_no_held_out_input(session: Session) -> None:
+    baseline = session.baseline
+    hidden = [d for d in baseline.dispatches if d.held_out]
+    assert hidden
+    assert not {d.name for d in hidden} & {baseline.dispatches[i].name
+                                           for i in baseline.timed_dispatches}
+    evidence = session.workbench.evidence(Assignment(0, session.workbench.root(), (), 1, 2.0))
+    shown = repr((evidence.profiles, evidence.windows, evidence.failures))
+    assert baseline.dispatches[baseline.timed_dispatches[0]].name in shown
+    for dispatch in hidden:
+        assert dispatch.name not in shown
 
 
 def test_no_inputs_is_missing_evidence(session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +17,9 @@ from asmevo.isa import registers
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 
+_ACCESS = re.compile(
+    r"(?:ds|buffer|global|flat|scratch|s|s_buffer)_(?:read|write|load|store|atomic)"
+    r"|v_mfma|v_smfmac|s_(?:endpgm|barrier|cbranch)")
 _NO_WAVE = 0xFFFF
 _NO_WORKGROUP = 0xFFFF_FFFF
 
@@ -72,9 +76,22 @@ class Report:
         return (f"{self.kind.value}: '{self.text}' at {self.pc:#x} in workgroup {self.workgroup}, "
                 f"wave {self.wave}{lane}: {self.detail}; producer: {producer}{times}")
 
+    @property
+    def family(self) -> str:
+        """Kind and families of the operations, widths and registers left out."""
+        producer = _family(self.producer_text) if self.producer_pc is not None else "launch"
+        return f"{self.kind.value}: {_family(self.text)} after {producer}"
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-compatible form."""
         return {**asdict(self), "kind": self.kind.value}
+
+
+def _family(text: str) -> str:
+    """``ds_read2_b64 ...`` is a ``ds_read``; arithmetic is that of its unit."""
+    op = text.partition(" ")[0]
+    access = _ACCESS.match(op)
+    return access[0] if access else op.partition("_")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,16 @@ class SanitizerResult:
     def errors(self) -> tuple[Report, ...]:
         """The reports that are no mere information."""
         return tuple(r for r in self.reports if not r.kind.is_information)
+
+    @property
+    def errors_by_class(self) -> Mapping[str, str]:
+        """The first error of each kind and pair of families of operations."""
+        found: dict[str, str] = {}
+        for report in self.errors:
+            found.setdefault(report.family, str(report))
+        if self.fault is not None:
+            found[f"fault-{self.fault.kind}"] = str(self.fault)
+        return found
 
     def summary(self) -> tuple[str, ...]:
         """One line for each kind and pair of operations: how many reports, and the first."""

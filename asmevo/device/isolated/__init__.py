@@ -1,0 +1,1 @@
+"""A device in a child process, for kernels that nobody trusts."""

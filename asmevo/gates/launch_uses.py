@@ -1,0 +1,178 @@
+"""What a kernel's control flow and lane masks depend on, compared with the original's.
+
+Equality on tested launches cannot vouch for others: a kernel that behaves differently from M = 1000
+on passes every smaller launch. So a candidate may decide nothing that the original does not decide:
+each value that a conditional branch tests or that becomes EXEC, and that depends on arguments, ids,
+memory or the hardware's state, must be one that the original tests or makes as well, no more often,
+and none may be lost. Values are compared by `asmevo.isa.values`, so that order, registers and the
+way they are computed do not matter. What depends on nothing of the launch is free.
+
+Selections, comparisons, shifts to the right, masks, minima and maxima of what arguments and ids
+decide must also be the original's: they decide without a branch. Loaded data are left out here, as
+inputs vary them; and work-item ids in vector operations that do not compare, which are addresses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+
+from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.program import Program
+from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, members
+from asmevo.isa.value_numbers import Numbers, Taint
+from asmevo.isa.values import Source, Values
+
+# Scalar operations that lose part of what they are given, and vector ones that compare integers.
+_NARROWING = (
+    "s_cmp_", "s_cmpk_", "s_bitcmp", "s_min_", "s_max_", "s_lshr_", "s_ashr_", "s_bfe_", "s_and_b",
+    "s_andn2_b", "s_or_b", "s_mul_hi", "s_absdiff", "s_abs_", "s_ff", "s_flbit", "s_bcnt", "s_sext",
+    "s_cselect", "s_cmov", "s_addc", "s_subb", "v_cmp_", "v_cmpx_",
+    "v_min_u32", "v_max_u32", "v_min_i32", "v_max_i32",
+    "v_med3_u32", "v_med3_i32", "v_min3_u32", "v_max3_u32", "v_sub_co", "v_add_co", "v_subrev_co",
+)
+_NARROWING_VECTOR = (
+    "v_lshrrev", "v_ashrrev", "v_and_", "v_bfe_", "v_bfi_", "v_mul_hi", "v_perm_", "v_alignb",
+    "v_max_f", "v_min_f", "v_med3_f", "v_cvt_", "v_ffb", "v_bcnt", "v_sad_", "v_or_b32",
+)
+# A carry tells how two numbers compare; those of addresses change with the order of additions.
+_CARRYING = ("s_addc_u32", "s_subb_u32")
+_UNIFORM = Taint.KERNARG | Taint.WORKGROUP | Taint.HARDWARE
+_LOADED = Taint.MEMORY | Taint.LDS
+_MOST_NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where the launch decides something; ``values`` are numbers of `Numbers`."""
+
+    kind: str
+    values: tuple[int, ...]
+
+    @property
+    def is_skip(self) -> bool:
+        """A jump over code that no lane would execute."""
+        return self.kind == "skip"
+
+
+@dataclass(frozen=True)
+class LaunchUses:
+    """All such places of one kernel: how often each use occurs, and where it does first."""
+
+    counts: Counter[Use]
+    first: dict[Use, int]
+    narrowed: dict[int, int]
+
+    @staticmethod
+    def of(program: Program, entry: Mapping[int, Source], numbers: Numbers,
+           pointers: Container[int] = ()) -> LaunchUses:
+        """``entry`` is what the launch puts into registers, ``pointers`` the offsets of the
+        kernarg's words that are parts of pointers.
+
+        Raises `ControlFlowError` for code that cannot be followed.
+        """
+        values = Values(program, entry, numbers)
+        counts: Counter[Use] = Counter()
+        first: dict[Use, int] = {}
+        narrowed: dict[int, int] = {}
+        for index, instruction in enumerate(program.instructions):
+            if not values.cfg.reachable(index):
+                continue
+            use = _use(values, index, instruction)
+            if use is not None and any(numbers.taints[v] for v in use.values):
+                counts[use] += 1
+                first.setdefault(use, index)
+            others = _LOADED
+            if instruction.op.startswith(_NARROWING_VECTOR):
+                others |= Taint.WORK_ITEM
+            elif not instruction.op.startswith(_NARROWING):
+                continue
+            for number in _narrowed(values, index, instruction):
+                taint = numbers.taints[number]
+                if taint & _UNIFORM and not taint & others and not (
+                        instruction.op in _CARRYING and _is_address(number, numbers, pointers)):
+                    narrowed.setdefault(number, index)
+        return LaunchUses(counts, first, narrowed)
+
+
+def _is_address(number: int, numbers: Numbers, pointers: Container[int]) -> bool:
+    return any(form[0] == "kernarg" and form[1] in pointers for form in numbers.leaves(number))
+
+
+def _use(values: Values, index: int, i: Instruction) -> Use | None:
+    numbers = values.numbers
+    if i.writes & EXEC_MASK:
+        made = (values.after(index, r) for r in (EXEC_LO, EXEC_HI) if i.writes >> r & 1)
+        return Use("mask", tuple(made))
+    if not i.is_branch or not (i.is_conditional or i.op == "s_setpc_b64"):
+        return None
+    if i.reads & SCC_MASK:
+        return Use("branch", (numbers.without_negation(values.before(index, SCC)),))
+    if i.reads & EXEC_MASK:
+        return Use("skip", (values.before(index, EXEC_LO), values.before(index, EXEC_HI)))
+    registers = tuple(members(i.reads)) or (VCC_LO,)
+    return Use("branch", tuple(values.before(index, r) for r in registers))
+
+
+def _narrowed(values: Values, index: int, i: Instruction) -> Iterator[int]:
+    if i.op in _CARRYING:
+        yield values.before(index, SCC)
+    elif i.op.startswith(("s_cmp", "s_bitcmp")):
+        yield values.numbers.without_negation(values.after(index, SCC))
+    elif i.unit is Unit.SALU:
+        yield from (values.after(index, r) for r in members(i.writes & ~SCC_MASK))
+    elif not any(values.from_memory(index, r) for r in members(i.writes)):
+        yield from (values.after(index, r) for r in members(i.writes))
+
+
+def changed_uses(
+    original: LaunchUses, candidate: LaunchUses, program: Program, numbers: Numbers
+) -> Iterator[tuple[str, str]]:
+    """A code and a sentence for each use that is new, too frequent or lost.
+
+    Codes are ``new-launch-branch``, ``new-launch-mask`` and ``new-launch-selection``, and
+    ``lost-launch-branch`` and ``lost-launch-mask``.
+    """
+    for use, count in candidate.counts.items():
+        before = original.counts[use]
+        if count <= before:
+            continue
+        at = candidate.first[use]
+        kind = "mask" if use.kind == "mask" else "branch"
+        yield f"new-launch-{kind}", (
+            f"'{program.instructions[at].text}' at {program.offsets[at]:#x} depends on "
+            f"{_sources(use.values, numbers)} in a way "
+            + (f"that the original has {before} times, not {count}" if before
+               else "that the original does not"))
+    for number, at in candidate.narrowed.items():
+        if number not in original.narrowed:
+            yield "new-launch-selection", (
+                f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
+                f"{_sources((number,), numbers)} in a way that the original does not")
+    for use in original.counts:
+        if use not in candidate.counts and not use.is_skip:
+            yield f"lost-launch-{use.kind}", (
+                f"no {use.kind} depends on {_sources(use.values, numbers)} as one of the "
+                "original does")
+
+
+def _sources(values: tuple[int, ...], numbers: Numbers) -> str:
+    """What values depend on, in words."""
+    found: dict[str, None] = {}
+    taint = Taint(0)
+    for value in values:
+        taint |= numbers.taints[value]
+        for form in numbers.leaves(value):
+            if form[0] == "kernarg":
+                found[f"the kernarg at {form[1]:#x}"] = None
+            elif form[0] == "launch":
+                found[f"the {form[1]}"] = None
+    named = sorted(found)
+    for bit, name in ((Taint.MEMORY, "memory"), (Taint.LDS, "LDS"),
+                      (Taint.HARDWARE, "the hardware's state"),
+                      (Taint.UNDEFINED, "undefined registers")):
+        if taint & bit:
+            named.append(name)
+    more = len(named) - _MOST_NAMED
+    return ", ".join(named[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,303 @@
+"""Value numbers: equal numbers stand for equal 32-bit values, whatever instructions made them.
+
+A number is an index into a table of forms. Additions, subtractions, complements, products with and
+shifts by constants are kept as one linear form modulo 2^32, contiguous fields of bits as one form,
+comparisons as ``eq`` or ``lt`` with constants on the right, and conjunctions as sets. So renaming,
+reordering, strength reduction and other ways to write the same keep a value's number. Different
+numbers do not prove different values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import IntFlag
+
+_ALL = 0xFFFFFFFF
+_SIGN = 0x80000000
+
+Form = tuple[object, ...]
+# A constant and terms (number, coefficient) in ascending order.
+Linear = tuple[int, tuple[tuple[int, int], ...]]
+
+
+class Taint(IntFlag):
+    """What a value may depend on."""
+
+    KERNARG = 1
+    WORKGROUP = 2
+    WORK_ITEM = 4
+    MEMORY = 8
+    LDS = 16
+    HARDWARE = 32
+    UNDEFINED = 64
+
+
+_NOTHING = Taint(0)
+
+
+class Numbers:
+    """The table of forms; share one between programs whose values are to be compared."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Form, int], int] = {}
+        self._parts: dict[Form, tuple[int, ...]] = {}
+        self.forms: list[Form] = []
+        self.taints: list[Taint] = []
+        self.zero = self.constant(0)
+        self.ones = self.constant(_ALL)
+
+    def atom(self, form: Form, arguments: Iterable[int] = (), taint: Taint = _NOTHING) -> int:
+        """The number of a form that is nothing but itself; it depends on what its parts do."""
+        parts = tuple(arguments)
+        for part in parts:
+            taint |= self.taints[part]
+        key = (form, int(taint))
+        number = self._known.get(key)
+        if number is None:
+            number = self._known[key] = len(self.forms)
+            self.forms.append(form)
+            self.taints.append(taint)
+            self._parts[form] = parts
+        return number
+
+    def constant(self, value: int) -> int:
+        return self.atom(("linear", value & _ALL, ()))
+
+    def value_of(self, number: int) -> int | None:
+        """The value of a constant."""
+        form = self.forms[number]
+        return form[1] if form[0] == "linear" and not form[2] else None  # type: ignore[return-value]
+
+    def _linear(self, number: int) -> Linear:
+        form = self.forms[number]
+        if form[0] == "linear":
+            return form[1], form[2]  # type: ignore[return-value]
+        return 0, ((number, 1),)
+
+    def _of_linear(self, constant: int, terms: dict[int, int]) -> int:
+        kept = tuple(sorted((n, c & _ALL) for n, c in terms.items() if c & _ALL))
+        if not constant & _ALL and len(kept) == 1 and kept[0][1] == 1:
+            return kept[0][0]
+        return self.atom(("linear", constant & _ALL, kept), (n for n, _ in kept))
+
+    def add(self, a: int, b: int, factor: int = 1) -> int:
+        """``a + factor * b``."""
+        constant, terms = self._linear(a)
+        more, others = self._linear(b)
+        total = dict(terms)
+        for number, coefficient in others:
+            total[number] = total.get(number, 0) + factor * coefficient
+        return self._of_linear(constant + factor * more, total)
+
+    def subtract(self, a: int, b: int) -> int:
+        return self.add(a, b, -1)
+
+    def complement(self, a: int) -> int:
+        """``~a`` = -a - 1."""
+        return self.add(self.ones, a, -1)
+
+    def multiply(self, a: int, b: int) -> int:
+        for one, other in ((a, b), (b, a)):
+            factor = self.value_of(one)
+            if factor is not None:
+                return self.add(self.zero, other, factor)
+        return self.atom(("mul", *sorted((a, b))), (a, b))
+
+    def shift_left(self, a: int, distance: int) -> int:
+        known = self.value_of(distance)
+        if known is not None:
+            return self.add(self.zero, a, 1 << (known & 31))
+        return self.atom(("shl", a, distance), (a, distance))
+
+    def shift_right(self, a: int, distance: int) -> int:
+        known = self.value_of(distance)
+        if known is not None:
+            return self.field(a, known & 31, 32 - (known & 31))
+        return self.atom(("shr", a, distance), (a, distance))
+
+    def field(self, a: int, first: int, width: int) -> int:
+        """``width`` bits of ``a`` from bit ``first`` on, unsigned."""
+        width = min(width, 32 - first)
+        if width <= 0:
+            return self.zero
+        value = self.value_of(a)
+        if value is not None:
+            return self.constant(value >> first & (1 << width) - 1)
+        if not first and width == 32:
+            return a
+        form = self.forms[a]
+        if form[0] == "field":
+            _, inner, start, size = form
+            assert isinstance(inner, int)
+            assert isinstance(start, int)
+            assert isinstance(size, int)
+            return self.field(inner, start + first, min(width, size - first))
+        constant, terms = self._linear(a)
+        if not constant and len(terms) == 1 and form[0] == "linear":
+            number, coefficient = terms[0]
+            shift = coefficient.bit_length() - 1
+            if coefficient == 1 << shift and shift <= first:
+                # The bits above are lost by the shift to the left.
+                return self.field(number, first - shift, min(width, 32 - first))
+        return self.atom(("field", a, first, width), (a,))
+
+    def conjunction(self, a: int, b: int) -> int:
+        """``a & b``."""
+        if a == b or b == self.ones:
+            return a
+        if a == self.ones:
+            return b
+        if self.zero in (a, b):
+            return self.zero
+        for one, other in ((a, b), (b, a)):
+            mask = self.value_of(one)
+            if mask is None:
+                continue
+            value = self.value_of(other)
+            if value is not None:
+                return self.constant(mask & value)
+            first = (mask & -mask).bit_length() - 1
+            ones = mask >> first
+            if not ones & (ones + 1):
+                field = self.field(other, first, ones.bit_length())
+                return self.shift_left(field, self.constant(first))
+        return self._set("and", a, b)
+
+    def disjunction(self, a: int, b: int) -> int:
+        """``a | b``."""
+        if a == b or b == self.zero:
+            return a
+        if a == self.zero:
+            return b
+        if self.ones in (a, b):
+            return self.ones
+        one, other = self.value_of(a), self.value_of(b)
+        if one is not None and other is not None:
+            return self.constant(one | other)
+        for whole, part in ((a, b), (b, a)):
+            if self.forms[part][0] == "and" and whole in self.forms[part][1:]:
+                return whole
+        return self._set("or", a, b)
+
+    def exclusive(self, a: int, b: int) -> int:
+        """``a ^ b``."""
+        if a == b:
+            return self.zero
+        for one, other in ((a, b), (b, a)):
+            if one == self.zero:
+                return other
+            if one == self.ones:
+                return self.complement(other)
+        return self.atom(("xor", *sorted((a, b))), (a, b))
+
+    def _set(self, kind: str, a: int, b: int) -> int:
+        members: set[int] = set()
+        for number in (a, b):
+            form = self.forms[number]
+            members.update(form[1:] if form[0] == kind else (number,))  # type: ignore[arg-type]
+        return self.atom((kind, *sorted(members)), members)
+
+    def negation(self, condition: int) -> int:
+        """The opposite of a condition (0 or 1)."""
+        value = self.value_of(condition)
+        if value is not None:
+            return self.constant(not value)
+        form = self.forms[condition]
+        if form[0] == "not":
+            return form[1]  # type: ignore[return-value]
+        return self.atom(("not", condition), (condition,))
+
+    def without_negation(self, condition: int) -> int:
+        form = self.forms[condition]
+        return form[1] if form[0] == "not" else condition  # type: ignore[return-value]
+
+    def equal(self, a: int, b: int) -> int:
+        """Whether ``a == b``: 0 or 1."""
+        one, other = self.subtract(a, b), self.subtract(b, a)
+        value = self.value_of(one)
+        if value is not None:
+            return self.constant(value == 0)
+        difference = min(one, other)
+        form = self.forms[difference]
+        if form[0] in ("eq", "lt", "not"):
+            return self.negation(difference)
+        return self.atom(("eq", difference), (difference,))
+
+    def less(self, a: int, b: int, *, signed: bool) -> int:
+        """Whether ``a < b``: 0 or 1."""
+        if a == b:
+            return self.zero
+        one, other = self.value_of(a), self.value_of(b)
+        flip = _SIGN if signed else 0
+        if one is not None and other is not None:
+            return self.constant((one ^ flip) < (other ^ flip))
+        if one is not None:
+            # c < b is not b < c + 1.
+            if one ^ flip == _ALL:
+                return self.zero
+            return self.negation(self.less(b, self.constant(one + 1), signed=signed))
+        if other is not None:
+            if other ^ flip == 0:
+                return self.zero
+            if other == 1 and not signed:
+                return self.equal(a, self.zero)
+        return self.atom(("lt", signed, a, b), (a, b))
+
+    def compare(self, relation: str, a: int, b: int, *, signed: bool) -> int:
+        """One of ``eq lg ne lt le gt ge``."""
+        match relation:
+            case "eq":
+                return self.equal(a, b)
+            case "lg" | "ne":
+                return self.negation(self.equal(a, b))
+            case "lt":
+                return self.less(a, b, signed=signed)
+            case "ge":
+                return self.negation(self.less(a, b, signed=signed))
+            case "gt":
+                return self.less(b, a, signed=signed)
+            case "le":
+                return self.negation(self.less(b, a, signed=signed))
+        raise ValueError(f"'{relation}' is no relation")
+
+    def choice(self, condition: int, a: int, b: int) -> int:
+        """``a`` where ``condition`` holds, ``b`` elsewhere."""
+        if a == b:
+            return a
+        value = self.value_of(condition)
+        if value is not None:
+            return a if value else b
+        form = self.forms[condition]
+        if form[0] == "not":
+            assert isinstance(form[1], int)
+            condition, a, b = form[1], b, a
+        return self.atom(("choice", condition, a, b), (condition, a, b))
+
+    def merged(self, numbers: Iterable[int]) -> int:
+        """A value that is one of several, by the path taken."""
+        members = sorted(set(numbers))
+        if len(members) == 1:
+            return members[0]
+        return self.atom(("merge", *members), members)
+
+    def kernarg(self, offset: int) -> int:
+        """The 4-byte word of the kernarg at an offset."""
+        return self.atom(("kernarg", offset), taint=Taint.KERNARG)
+
+    def mentions(self, number: int, term: int) -> bool:
+        """Whether a sum has ``term`` among its terms."""
+        return any(n == term for n, _ in self._linear(number)[1])
+
+    def leaves(self, number: int) -> Iterator[Form]:
+        """What a value is made of in the end: the forms without parts, each once."""
+        seen = {number}
+        pending = [number]
+        while pending:
+            form = self.forms[pending.pop()]
+            parts = self._parts[form]
+            if not parts:
+                yield form
+            for part in parts:
+                if part not in seen:
+                    seen.add(part)
+                    pending.append(part)
