@@ -45,6 +45,15 @@ class OracleConfig:
 
 
 @dataclass
+class CapturedOracleConfig:
+    _target_: str = "asmevo.dispatch.captured.oracle.CapturedOracle"
+    _convert_: str = "all"
+    path: Any = MISSING
+    held_out: Any = field(default_factory=list)
+    max_bytes: int = MISSING
+
+
+@dataclass
 class GatesConfig:
     _target_: str = "asmevo.gates.harness.from_settings"
     _convert_: str = "all"
@@ -112,6 +121,14 @@ class RunConfig(TaskConfig):
 
 
 @dataclass
+class CaptureConfig(TaskConfig):
+    _convert_: str = "all"
+    dispatches: Any = MISSING
+    granularity: int = MISSING
+    registered: bool = MISSING
+
+
+@dataclass
 class ProfileConfig(TaskConfig):
     _convert_: str = "all"
     shapes: Any = MISSING
@@ -175,6 +192,8 @@ def register() -> None:
         ("task", TaskConfig),
     ):
         store.store(group=group, name="schema", node=schema)
+    store.store(group="oracle", name="captured_schema", node=CapturedOracleConfig)
+    store.store(group="task", name="capture_schema", node=CaptureConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
