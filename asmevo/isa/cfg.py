@@ -64,7 +64,11 @@ class Cfg:
         address is a return. Raises ControlFlowError for any other jump to an address known only at
         run time, and when execution can run past the last instruction.
         """
-        return _Builder(program).build()
+        # Several analyses of one program follow one another.
+        global _last
+        if _last is None or _last[0] is not program:
+            _last = program, _Builder(program).build()
+        return _last[1]
 
     @property
     def entry(self) -> int:
@@ -148,6 +152,7 @@ class Cfg:
         return immediate
 
 
+_last: tuple[Program, Cfg] | None = None
 _ROOT = -1
 # Hostile code can make every return go everywhere; real code stays far below.
 _CALL_EDGE_LIMIT = 1 << 20

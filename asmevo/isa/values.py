@@ -9,11 +9,14 @@ operations make of loaded data is one value, whatever it is: data are what input
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.effects import VECTOR_UNITS, effects
+from asmevo.isa.effects import VECTOR_UNITS, Effects, effects
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
 from asmevo.isa.opcodes import OPCODES
@@ -31,7 +34,7 @@ from asmevo.isa.registers import (
 from asmevo.isa.value_forms import Arguments, rule_of
 from asmevo.isa.value_numbers import Numbers, Taint
 
-_SMALL, _LARGE = 16, 64
+_SMALL, _LARGE = 8, 64
 _MOST_NODES = 200_000
 KERNARG_POINTER = "kernarg pointer"
 DISPATCH_POINTER = "dispatch packet pointer"
@@ -111,7 +114,7 @@ class Values:
         self._entry = entry
         self._effects = effects(program, self.cfg)
         self._arrivals: dict[tuple[int, int], frozenset[int]] = {}
-        self._definitions: dict[int, list[tuple[int, ...]]] = {}
+        self._writers = _writers(self._effects)
         self._sources: dict[Node, tuple[Node, ...]] = {}
         self._read: dict[int, _Inputs] = {}
         self._resolved: dict[Node, Node] = {}
@@ -155,52 +158,46 @@ class Values:
         i = self.program.instructions[node.index]
         return (i.is_load or i.is_atomic) and i.unit is not Unit.SMEM
 
-    def _writers(self, register: int) -> list[tuple[int, ...]]:
-        """By block the instructions that may write a register, ascending."""
-        found = self._definitions.get(register)
-        if found is None:
-            facts, bit = self._effects, 1 << register
-            found = [()] * len(self.cfg.blocks)
-            for number in self.cfg.order:
-                block = self.cfg.blocks[number]
-                found[number] = tuple(
-                    i for i in range(block.start, block.end) if facts[i].writes & bit)
-            self._definitions[register] = found
-        return found
-
     def _reaching(self, index: int, register: int) -> Node:
-        block = self.cfg.block_of[index]
+        block = self.cfg.blocks[self.cfg.block_of[index]]
         found: set[int] = set()
-        for at in reversed(self._writers(register)[block]):
-            if at < index:
-                found.add(at)
-                if self._effects[at].kills >> register & 1:
-                    return self._merge(found, register)
-        return self._merge(found | self._arriving(block, register), register)
+        if self._last_writers(register, block.start, index, found):
+            return self._merge(found, register)
+        return self._merge(found | self._arriving(block.start, register), register)
 
-    def _arriving(self, block: int, register: int) -> frozenset[int]:
-        """Definitions that may reach a block's start; -1 is the launch."""
-        key = (block, register)
+    def _last_writers(self, register: int, start: int, stop: int, found: set[int]) -> bool:
+        """Add what may still hold at ``stop`` of the writes from ``start`` on; whether the last
+        of them overwrites all that came before."""
+        writers = self._writers[register]
+        position = bisect_left(writers, stop)
+        while position and writers[position - 1] >= start:
+            position -= 1
+            at = writers[position]
+            found.add(at)
+            if self._effects[at].kills >> register & 1:
+                return True
+        return False
+
+    def _arriving(self, start: int, register: int) -> frozenset[int]:
+        """Definitions that may reach the start of a block; -1 is the launch."""
+        key = (start, register)
         known = self._arrivals.get(key)
         if known is not None:
             return known
         found: set[int] = set()
-        seen = set()
-        pending = [block]
-        writers = self._writers(register)
+        seen: set[int] = set()
+        blocks = self.cfg.blocks
+        pending = [self.cfg.block_of[start]]
         while pending:
             here = pending.pop()
             if here == self.cfg.entry:
                 found.add(-1)
-            for previous in self.cfg.blocks[here].predecessors:
-                if previous in seen or not self.cfg.reachable(self.cfg.blocks[previous].start):
+            for previous in blocks[here].predecessors:
+                block = blocks[previous]
+                if previous in seen or not self.cfg.reachable(block.start):
                     continue
                 seen.add(previous)
-                for at in reversed(writers[previous]):
-                    found.add(at)
-                    if self._effects[at].kills >> register & 1:
-                        break
-                else:
+                if not self._last_writers(register, block.start, block.end, found):
                     pending.append(previous)
         self._arrivals[key] = frozenset(found)
         return self._arrivals[key]
@@ -444,6 +441,20 @@ class Values:
         halves = tuple(self._launched(register) for register, source in sorted(self._entry.items())
                        if source.name.startswith(name))
         return (halves[0], halves[1]) if len(halves) == 2 else None
+
+
+def _writers(facts: Sequence[Effects]) -> defaultdict[int, list[int]]:
+    """By register the instructions that may write it, ascending."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for index, fact in enumerate(facts):
+        for register in _members(fact.writes):
+            found[register].append(index)
+    return found
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _members(registers: int) -> tuple[int, ...]:
+    return tuple(members(registers))
 
 
 def _is_plain(i: Instruction) -> bool:

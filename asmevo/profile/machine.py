@@ -12,15 +12,17 @@ from asmevo.profile.profile import MemoryLevel
 class Machine:
     """Rates and latencies of a device; `asmevo.device.emulator.machine` takes them from its tables.
 
-    ``bytes_per_clk`` are the device's at ``clock_mhz``, and ``latency`` clk from issue to a result
-    that is found there. ``lds_latency`` leaves the data cycles out, as ``lds_bytes_per_clk`` are
-    those of a compute unit. ``branch_taken`` and ``branch_not_taken`` are clk to the next issue.
+    ``bytes_per_clk`` are the device's at ``clock_mhz`` (of HBM, for reading), and ``latency`` clk
+    from issue to a result that is found there. ``lds_latency`` leaves the data cycles out;
+    ``lds_bytes_per_clk`` are those of a compute unit. ``branch_taken`` and ``branch_not_taken``
+    are clk to the next issue.
     """
 
     name: str
     clock_mhz: int
     compute_units: int
     bytes_per_clk: Mapping[MemoryLevel, float]
+    hbm_write_bytes_per_clk: float
     latency: Mapping[MemoryLevel, int]
     lds_bytes_per_clk: int
     lds_latency: int

@@ -106,7 +106,9 @@ class Profile:
 
     ``instructions[i]`` belongs to instruction *i* of the kernel's `Program`. ``cycles`` of the
     whole dispatch at ``clock_mhz`` (0: unknown). ``waves`` and ``timeline`` (events of
-    ``waves[i]``) are empty where the source does not give them. ``scope`` states in words which
+    ``waves[i]``) are empty where the source does not give them. ``microseconds`` is what timing the
+    dispatch gives, the cost of the launch included (0: unknown), ``written`` the lines that leave
+    for HBM. ``scope`` states in words which
     part of the launch the totals cover and how the rest was accounted for.
     """
 
@@ -119,3 +121,5 @@ class Profile:
     waves: tuple[WaveProfile, ...] = ()
     timeline: tuple[tuple[Event, ...], ...] = ()
     scope: str = ""
+    microseconds: float = 0.0
+    written: int = 0

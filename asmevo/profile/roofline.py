@@ -3,7 +3,8 @@
 Every resource has a ceiling: operations of a class on the VALU or the matrix pipe, bytes at a level
 of memory, LDS. Its utilisation is the time that its work takes at the ceiling over the time that
 the dispatch took. A line that was found at one level has crossed the nearer ones too; bytes at
-vL1D are those that lanes asked for, farther away those of whole lines. All 64 lanes count.
+vL1D are those that lanes asked for, farther away those of whole lines, and at HBM also what is
+written. All 64 lanes count.
 """
 
 from __future__ import annotations
@@ -186,6 +187,8 @@ class _Placement:
         for position, level in enumerate(_LEVELS):
             crossed = sum(self.lines[farther] for farther in _LEVELS[position:])
             count = self.lane_bytes if level is MemoryLevel.L1 else _LINE * crossed
+            if level is MemoryLevel.HBM:
+                count += _LINE * self.profile.written
             moved[level] = count * self.scale
         return moved
 
@@ -194,6 +197,10 @@ class _Placement:
         found = []
         for level, count in moved.items():
             rate = self.machine.bytes_per_clk[level]
+            if level is MemoryLevel.HBM and count:
+                written = _LINE * self.profile.written * self.scale
+                rate = count / ((count - written) / rate
+                                + written / self.machine.hbm_write_bytes_per_clk)
             if level in (MemoryLevel.MALL, MemoryLevel.HBM):
                 # Their clock is their own: at another core clock they move more or less in a clk.
                 rate *= self.machine.clock_mhz / clock

@@ -89,7 +89,9 @@ def _totals(launch: Details) -> Table:
     if launch["cycles"]:
         micro = launch["microseconds"]
         table.add_row("time", f"{launch['cycles']:,} clk" + (
-            "" if micro is None else f", {micro:,.2f} us at {launch['clock_mhz']} MHz"))
+            "" if micro is None else f", {micro:,.2f} us at {launch['clock_mhz']} MHz")
+            + (f"; timed as {timed:,.2f} us with the launch"
+               if (timed := launch["timed_microseconds"]) else ""))
     what = {"measured": "samples", "static": "instructions by weight"}.get(
         launch["source"], "instructions")
     table.add_row("issued", f"{launch['issued']:,} {what}"

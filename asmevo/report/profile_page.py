@@ -146,7 +146,9 @@ def _facts(subject: Subject, profile: Profile) -> Iterator[tuple[str, str]]:
     micro = microseconds(profile.cycles, profile)
     if profile.cycles:
         yield "time", f"{profile.cycles:,} clk" + (
-            f", {micro:,.2f} µs at {profile.clock_mhz} MHz" if micro is not None else "")
+            f", {micro:,.2f} µs at {profile.clock_mhz} MHz" if micro is not None else "") + (
+            f"; timed as {profile.microseconds:,.2f} µs with the launch"
+            if profile.microseconds else "")
     name, issued = issues(profile)
     stalled = total_stalls(profile).total()
     yield name, f"{issued:,}"

@@ -41,6 +41,9 @@ def spans(event: Event) -> Iterator[Span]:
         yield Span(turn, event.resume, event.after)
 
 
+_LONGEST = (1 << 31) - 1  # clk
+
+
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """Waves with their events; ``truncation`` says in words what was left, or nothing."""
@@ -51,20 +54,25 @@ class Timeline:
 
     @staticmethod
     def of(profile: Profile, *, limit: int | None = None) -> Timeline:
-        """The timeline of ``profile``, cut at a clk so that at most ``limit`` events are left."""
+        """The timeline of ``profile``, cut at a clk so that at most ``limit`` events are left.
+
+        It is cut at 2^31 clk as well, of which the page's columns hold no more.
+        """
         total = sum(map(len, profile.timeline))
         end, left = None, ""
-        if limit is not None and total > limit:
+        if total > (total if limit is None else limit) or profile.cycles > _LONGEST:
             issues = np.fromiter(
-                (event.issue for events in profile.timeline for event in events), np.int64, total)
-            end = int(np.partition(issues, limit)[limit])
+                (event.resume for events in profile.timeline for event in events), np.int64, total)
+            end = _LONGEST
+            if limit is not None and total > limit:
+                end = min(end, int(np.partition(issues, limit)[limit]))
             left = (f"the first {end:,} of {profile.cycles:,} clk, {int((issues < end).sum()):,} "
                     f"of {total:,} events")
         waves: list[WaveProfile] = []
         kept: list[tuple[Event, ...]] = []
         for wave, events in zip(profile.waves, profile.timeline, strict=False):
             if end is not None:
-                events = tuple(event for event in events if event.issue < end)
+                events = tuple(event for event in events if event.resume < end)
             if events:
                 waves.append(wave)
                 kept.append(events)

@@ -127,6 +127,7 @@ class Profile:
             "source": profile.source, "device": profile.device, "cycles": profile.cycles,
             "clock_mhz": profile.clock_mhz,
             "microseconds": microseconds(profile.cycles, profile),
+            "timed_microseconds": profile.microseconds or None,
             "scope": profile.scope,
             "issued": issues(profile)[1],
             "waves": len(profile.waves),

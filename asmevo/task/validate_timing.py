@@ -56,6 +56,8 @@ class ValidateTiming:
                     rows.append(row)
                     sink.write(json.dumps(row.to_dict()) + "\n")
                     sink.flush()
+        if not rows:
+            raise ConfigError("the sections of task.sections have no row for this device")
         statistics = summaries(rows)
         judged = list(verdicts(rows, statistics, targets))
         details: dict[str, Any] = {
@@ -88,9 +90,11 @@ class ValidateTiming:
 
     def _chosen(self) -> dict[str, Section]:
         unknown = [name for name in self.sections if name not in self.parts]
-        if unknown or not self.sections:
-            raise ConfigError(f"task.sections names {unknown[0] if unknown else 'nothing'!r}, not "
-                              f"some of {', '.join(self.parts)}")
+        if not self.sections:
+            raise ConfigError(f"task.sections is empty: it may name {', '.join(self.parts)}")
+        if unknown:
+            raise ConfigError(f"task.sections names '{unknown[0]}', not some of "
+                              f"{', '.join(self.parts)}")
         chosen = {name: self.parts[name] for name in self.sections}
         for name, section in chosen.items():
             if not isinstance(section, Section):

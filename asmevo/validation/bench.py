@@ -160,6 +160,8 @@ def chain(footprint: int) -> bytes:
 
 
 def _copies(benchmark: Microbenchmark) -> tuple[int, int]:
+    if benchmark.copies is not None:
+        return benchmark.copies
     if benchmark.quantity is Quantity.OUTSTANDING:
         return _OUTSTANDING_COPIES
     return _STREAM_COPIES if benchmark.stream else _COPIES

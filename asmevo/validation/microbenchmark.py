@@ -54,7 +54,8 @@ class Microbenchmark:
     what is measured are in one copy of all bodies that share what is measured. ``overhead`` is clk
     of a copy that are not it: the issue of a wait. ``head`` is at the start of the loop, ``setup``
     before it. ``reference`` is the other body of a ratio, ``stall`` what ends OUTSTANDING.
-    ``compute_units`` names the machine that the figure is of, None any.
+    ``copies`` of the body in a loop, the fewer and the more, where the usual numbers do not fill
+    what is measured. ``compute_units`` names the machine that the figure is of, None any.
 
     s[4:5] and s[6:7] point to two buffers, s[12:15] is the first as a buffer resource, v0 is the
     work-item, v1 4 times that, m0 is 0, s8 counts rounds. Bodies may use v8 to v63, a0 and up, and
@@ -78,6 +79,7 @@ class Microbenchmark:
     chase: Chase | None = None
     stream: Stream | None = None
     stall: StallCause | None = None
+    copies: tuple[int, int] | None = None
     compute_units: int | None = None
     note: str = ""
     judged: bool = True

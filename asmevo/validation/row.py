@@ -6,6 +6,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from asmevo.errors import AsmEvoError
+
+
+class RowError(AsmEvoError):
+    """A row cannot be made: its figure, or which rows there should be, makes no sense."""
+
 
 class Confidence(StrEnum):
     """How much a published figure can be relied on."""
@@ -47,6 +53,11 @@ class ValidationRow:
     kernel: str = ""
     shape: str = ""
     goal: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.expected > 0:
+            raise RowError(f"'{self.name}' is expected to be {self.expected:g}, which nothing can "
+                           "be compared with")
 
     @property
     def error(self) -> float | None:

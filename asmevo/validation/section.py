@@ -18,7 +18,7 @@ from asmevo.validation.loop_body import loop_body
 from asmevo.validation.mca import Mca
 from asmevo.validation.microbenchmark import Microbenchmark, Quantity
 from asmevo.validation.microbenchmarks import microbenchmarks
-from asmevo.validation.row import Basis, Confidence, ValidationRow
+from asmevo.validation.row import Basis, Confidence, RowError, ValidationRow
 from asmevo.validation.tuned import tuned_validation
 
 # The contents of its buffers do not decide what a loop does, or when.
@@ -82,6 +82,10 @@ class Tuned:
     seconds: float
 
     def rows(self, equipment: Equipment) -> Iterator[ValidationRow]:
+        if self.count is not None and (isinstance(self.count, bool)
+                                       or not isinstance(self.count, int) or self.count < 1):
+            raise RowError("task.parts.tuned.count must be a whole number of at least 1, or null "
+                           f"for all rows, not {self.count!r}")
         yield from tuned_validation(self.count, self.seconds)
 
 

@@ -1,4 +1,8 @@
-"""One candidate of AITER's layer norm through the gates, against the targets of the design."""
+"""One candidate through the gates, against the targets of the design.
+
+AITER's layer norm with its whole oracle, and one dispatch of the fused mixture of experts, whose
+kernel has 4,491 instructions.
+"""
 
 from __future__ import annotations
 
@@ -53,5 +57,60 @@ def test_build_and_static_gates(
             session.gates.assemble.judge(trial, 0).passed
             and session.gates.static.judge(trial, 0).passed
         )
+
+    assert benchmark(judge)
+
+
+@pytest.fixture(scope="module")
+def fmoe(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    register()
+    with initialize_config_dir(config_folder(), version_base="1.3"):
+        config = compose("config", overrides=[
+            "kernel=aiter_fmoe_blockscale", "kernel.shapes=[{T: 33, D: 1024, I: 256, E: 3, K: 1}]",
+            "kernel.held_out_shapes=[]", "oracle.families=[normal]",
+        ])
+    made = Session(config, Path(tmp_path_factory.mktemp("fmoe")))
+    made.baseline.self_check(made.gates.tolerance)
+    return made
+
+
+def _between(session: Session, *lines: str) -> Assembly:
+    """The original with lines inserted in front of a vector operation in its middle."""
+    body = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
+    at = next(i for i in range(len(body) // 2, len(body)) if body[i].startswith("v_mul_f32"))
+    return session.assembly.apply([Edit(session.symbol, at, at, lines, "benchmark")])
+
+
+def test_all_gates_on_a_mixture_of_experts(benchmark: BenchmarkFixture, fmoe: Session) -> None:
+    """Target: one second, median."""
+    assert len(fmoe.baseline.dispatches) == 1
+    assembly = _between(fmoe, "s_nop 0")
+    _, verdicts = benchmark(fmoe.gates.judge, fmoe.baseline, fmoe.toolchain, assembly=assembly)
+    assert all(v.passed for v in verdicts), verdicts[-1]
+
+
+@pytest.mark.parametrize(("line", "code"), [
+    ("v_nonsense v0", "assembler-error"), ("s_trap 2", "forbidden-opcode"),
+    ("s_memtime s[20:21]", "forbidden-opcode"),
+])
+def test_rejection_of_a_mixture_of_experts(benchmark: BenchmarkFixture, fmoe: Session, line: str,
+                                           code: str) -> None:
+    """Less than what passes takes: the cheapest check comes first."""
+    assembly = _between(fmoe, line)
+    _, verdicts = benchmark(fmoe.gates.judge, fmoe.baseline, fmoe.toolchain, assembly=assembly)
+    assert verdicts[-1].code == code
+
+
+def test_build_and_static_gates_of_a_mixture_of_experts(
+    benchmark: BenchmarkFixture, fmoe: Session
+) -> None:
+    """Target: G0 and G1 in 60 ms with one changed window; another one each time."""
+    windows = iter(range(1 << 20))
+
+    def judge() -> bool:
+        assembly = _between(fmoe, f"s_nop {next(windows) % 8}", f"s_nop {next(windows) % 7}")
+        trial = Trial(fmoe.baseline, fmoe.toolchain, assembly=assembly)
+        return (fmoe.gates.assemble.judge(trial, 0).passed
+                and fmoe.gates.static.judge(trial, 0).passed)
 
     assert benchmark(judge)

@@ -97,7 +97,8 @@ def test_verify_passes_in_a_process_of_its_own(optimised: Path) -> None:
     assert verified["speedup"] == pytest.approx(result["speedup"])
     counts = verified["verdicts"]
     assert isinstance(counts, dict)
-    assert [counts[g]["pass"] for g in ("G0", "G1", "G2", "G3", "G4")] == [1, 1, 3, 1, 0]
+    # G2 three times, and once under the sanitizer.
+    assert [counts[g]["pass"] for g in ("G0", "G1", "G2", "G3", "G4")] == [1, 1, 4, 1, 0]
 
 
 def test_a_replacement_is_profiled_beside_its_original(optimised: Path) -> None:

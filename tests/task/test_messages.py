@@ -30,7 +30,11 @@ def sentence(run: Callable[..., Result], *overrides: str) -> str:
     (("device.instruction_budget=1e99",), ["device.instruction_budget", "1e+99"]),
     (("device.watchdog_seconds=nan",), ["device.watchdog_seconds", "nan"]),
     (("device.timing=foo",), ["device.timing", "'foo'"]),
-    (("device.timing.parameters.machine.xcds=x",), ["timing.machine.xcds", "'x'"]),
+    (("device.timing.parameters.machine.waves_per_simd=x",),
+     ["timing.machine.waves_per_simd", "'x'"]),
+    (("device.timing.parameters.models.mi300x.machine.xcds=x",), ["timing.machine.xcds", "'x'"]),
+    (("device.timing.parameters.models.mi300x.machine.xcds=200",), ["7600 compute units", "4096"]),
+    (("device.model=mi3",), ["mi300x, mi308x", "'mi3'"]),
     (("+device.thredas=2",), ["unknown configuration key 'device.thredas'"]),
     (("device._target_=asmevo.nope",), ["device._target_", "there is no 'asmevo.nope'"]),
     (("+kernel.operation.foo=1",), ["unknown configuration key 'kernel.operation.foo'"]),
@@ -55,7 +59,7 @@ def test_one_sentence(run: Callable[..., Result], tmp_path: Path, overrides: tup
 
 
 @pytest.mark.parametrize(("override", "said"), [
-    ("device.name.name=x", "unknown configuration key 'device.name.name'"),
+    ("device.model.name=x", "unknown configuration key 'device.model.name'"),
     ("device.tming.machine=x",
      "unknown configuration key 'device.tming', did you mean 'device.timing'?"),
     ("device.thread=2",

@@ -53,7 +53,8 @@ def test_all_of_them_assemble_and_run() -> None:
     ("vL1D latency", "timing.parameters.memory.vl1d_latency=130"),
     ("L2 latency", "timing.parameters.memory.l2_latency=350"),
     ("HBM latency", "timing.parameters.models.mi300x.memory.hbm_latency=700"),
-    ("copy through HBM", "timing.parameters.memory.hbm_write_gigabytes_per_second=3000"),
+    ("copy through HBM",
+     "timing.parameters.models.mi300x.memory.hbm_write_gigabytes_per_second=3000"),
 ])
 def test_a_wrong_parameter_is_found(measure: Measure, name: str, change: str) -> None:
     benchmark = published(name)

@@ -31,6 +31,7 @@ from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
 from asmevo.device.emulator.machine import machine as machine_of
 from asmevo.device.emulator.residency import ResidencyError, residency
+from asmevo.device.emulator.sampling import Sample
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
 from asmevo.device.emulator.timing import TimingModel
 from asmevo.device.emulator.timing_result import TimingResult
@@ -349,23 +350,36 @@ class EmulatedKernel:
 
         For each the slowest of what it simulates: work may not be the same for every workgroup.
         """
-        samples = [model.samples(dispatch.grid, seed=state.poison) for model in models]
+        # Other dispatches have other parts simulated.
+        seed = (state.poison & _POISON_MASK, *dispatch.grid,
+                *(len(region.data) for region in dispatch.regions))
+        samples = [model.samples(dispatch.grid, seed=seed) for model in models]
         traced = sorted({workgroup for chosen in samples for sample in chosen
                          for workgroup in sample.workgroups})
         trace = self.trace(dispatch, np.asarray(traced, dtype=np.uint32), state)
+        return [
+            max((self.timed(model, trace, dispatch, sample, timeline_limit=timeline_limit)
+                 for sample in chosen), key=lambda result: result.cycles)
+            for model, chosen in zip(models, samples, strict=True)
+        ]
+
+    def timed(self, model: TimingModel, trace: core.Trace, dispatch: Dispatch, sample: Sample, *,
+              timeline_limit: int = 0) -> TimingResult:
+        """Time a sample of a dispatch, of which ``trace`` has all workgroups."""
         x, y, z = dispatch.workgroup
         descriptor = self._kernel.descriptor
-        return [
-            max((model.run(
+        seconds = self._emulator.watchdog_seconds
+        try:
+            return model.run(
                 self.program, trace, sample, vgprs=self._layout.vgprs, agprs=self._layout.agprs,
                 sgprs=descriptor.next_free_sgpr + _EXTRA_SGPRS,
                 lds_bytes=launch.lds_bytes(descriptor, dispatch),
                 workgroup_waves=-(-x * y * z // 64),
                 buffers=[(region.address, len(region.data)) for region in dispatch.regions],
-                timeline_limit=timeline_limit)
-                for sample in chosen), key=lambda result: result.cycles)
-            for model, chosen in zip(models, samples, strict=True)
-        ]
+                timeline_limit=timeline_limit, seconds=seconds)
+        except TimeoutError:
+            raise DeviceFault(f"timing dispatch '{dispatch.name}' took longer than the watchdog's "
+                              f"{seconds:g} s of host time", kind="timeout") from None
 
     def _simulate(self, dispatch: Dispatch, state: LaunchState,
                   timeline_limit: int = 0) -> TimingResult:

@@ -24,6 +24,7 @@ def machine(parameters: TimingParameters, name: str) -> Machine:
             MemoryLevel.MALL: device(memory.mall_gigabytes_per_second),
             MemoryLevel.HBM: device(memory.hbm_read_gigabytes_per_second),
         },
+        hbm_write_bytes_per_clk=device(memory.hbm_write_gigabytes_per_second),
         latency={
             MemoryLevel.L1: memory.vl1d_latency, MemoryLevel.L2: memory.l2_latency,
             MemoryLevel.MALL: memory.mall_latency, MemoryLevel.HBM: memory.hbm_latency,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,21 +37,23 @@ class Sampling:
     """How many XCDs of a launch are simulated, one at a time, and compute units of each.
 
     The more units of an XCD, the more of what they share is seen rather than estimated (see
-    core/timing_sharing.hpp). Raises `SettingError` for a count below 1.
+    core/timing_sharing.hpp). A launch of at most ``whole`` workgroups is simulated as a whole.
+    Raises `SettingError` for a count that is none.
     """
 
     xcds: int = 2
     units: int = 4
+    whole: int = 64
 
     def __post_init__(self) -> None:
-        for name in ("xcds", "units"):
+        for name, least in (("xcds", 1), ("units", 1), ("whole", 0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise SettingError(f"device.timing.sampling.{name} must be an integer of at least "
-                                   f"1, not {value!r}")
+                                   f"{least}, not {value!r}")
 
     def samples(self, grid: tuple[int, int, int], machine: MachineParameters, *,
-                seed: int) -> list[Sample]:
+                seed: int | Sequence[int]) -> list[Sample]:
         """What to simulate of a launch of ``grid`` workgroups.
 
         Workgroups are dealt round-robin over the XCDs (AMD, "MI300 compute and memory partition
@@ -63,20 +66,23 @@ class Sampling:
         rng = np.random.default_rng(seed)
         busy_xcds = min(count, machine.xcds)
         others = [1 + int(xcd) for xcd in rng.permutation(busy_xcds - 1)] if busy_xcds else []
-        chosen = [0, *others][:self.xcds]
+        whole = count <= self.whole
+        chosen = [0, *others][:machine.xcds if whole else self.xcds]
         busy = sum(min(len(range(xcd, count, machine.xcds)), machine.compute_units_per_xcd)
                    for xcd in range(busy_xcds))
-        return [self._sample(xcd, range(xcd, count, machine.xcds), busy, machine, rng)
+        units = machine.compute_units_per_xcd if whole else self.units
+        return [_sample(xcd, range(xcd, count, machine.xcds), units, busy, machine, rng)
                 for xcd in chosen]
 
-    def _sample(self, xcd: int, workgroups: range, busy: int, machine: MachineParameters,
-                rng: np.random.Generator) -> Sample:
-        busy_of_xcd = min(len(workgroups), machine.compute_units_per_xcd)
-        units = min(self.units, busy_of_xcd)
-        if units == busy_of_xcd:
-            return Sample(xcd, units, tuple(workgroups), busy_of_xcd, busy)
-        drawn = [0, *(1 + int(unit) for unit in
-                      rng.choice(busy_of_xcd - 1, size=units - 1, replace=False))]
-        order = sorted(index for unit in drawn
-                       for index in range(unit, len(workgroups), busy_of_xcd))
-        return Sample(xcd, units, tuple(workgroups[index] for index in order), busy_of_xcd, busy)
+
+def _sample(xcd: int, workgroups: range, most_units: int, busy: int, machine: MachineParameters,
+            rng: np.random.Generator) -> Sample:
+    busy_of_xcd = min(len(workgroups), machine.compute_units_per_xcd)
+    units = min(most_units, busy_of_xcd)
+    if units == busy_of_xcd:
+        return Sample(xcd, units, tuple(workgroups), busy_of_xcd, busy)
+    drawn = [0, *(1 + int(unit) for unit in
+                  rng.choice(busy_of_xcd - 1, size=units - 1, replace=False))]
+    order = sorted(index for unit in drawn
+                   for index in range(unit, len(workgroups), busy_of_xcd))
+    return Sample(xcd, units, tuple(workgroups[index] for index in order), busy_of_xcd, busy)

@@ -55,21 +55,23 @@ class TimingModel:
         """Raise UnsupportedError naming the first instruction that has no timing."""
         self._lowered(program)
 
-    def samples(self, grid: tuple[int, int, int], *, seed: int) -> list[Sample]:
+    def samples(self, grid: tuple[int, int, int], *,
+                seed: int | Sequence[int]) -> list[Sample]:
         """What to simulate of a launch of ``grid`` workgroups."""
         return self.sampling.samples(grid, self.parameters.machine, seed=seed)
 
     def run(self, program: Program, trace: Any, sample: Sample, *, vgprs: int, agprs: int,
             sgprs: int, lds_bytes: int, workgroup_waves: int,
-            buffers: Sequence[tuple[int, int]] = (), timeline_limit: int = 0) -> TimingResult:
+            buffers: Sequence[tuple[int, int]] = (), timeline_limit: int = 0,
+            seconds: float = 0.0) -> TimingResult:
         """Time the ``sample`` of a launch, whose workgroups are in ``trace``.
 
         The trace may hold others as well: one execution can be timed under several models, each
         with samples of its own. Registers are per work-item (``sgprs`` per wave, VCC and friends
         included), ``lds_bytes`` static plus dynamic. ``buffers`` of the launch, (address, bytes),
         bound how much its compute units can touch. At most ``timeline_limit`` events are recorded.
-        Raises UnsupportedError, ResidencyError, or ValueError for a trace that does not belong to
-        ``program`` and ``sample``.
+        ``seconds`` bounds the host time, 0 does not. Raises UnsupportedError, ResidencyError,
+        TimeoutError, or ValueError for a trace that does not belong to ``program`` and ``sample``.
         """
         machine = self.parameters.machine
         room = residency(machine, vgprs=vgprs, agprs=agprs, sgprs=sgprs, lds_bytes=lds_bytes,
@@ -81,11 +83,13 @@ class TimingModel:
             busy_units_of_xcd=sample.busy_units_of_xcd, busy_units=sample.busy_units,
             workgroups=list(sample.workgroups),
             buffers=[(address // LINE_BYTES, -(-size // LINE_BYTES)) for address, size in buffers],
-            timeline_limit=timeline_limit)
+            timeline_limit=timeline_limit, seconds=seconds)
         available = max(1, result.cycles * _SIMDS * sample.units)
         matrix, byte_matrix = (float(result.issued @ clk) / available
                                for clk in (lowered.matrix, lowered.byte_matrix))
-        clock = machine.clock(matrix, byte_matrix)
+        # The clock is the device's, idle compute units included.
+        busy = sample.busy_units / machine.compute_units
+        clock = machine.clock(matrix * busy, byte_matrix * busy)
         return TimingResult(
             cycles=int(result.cycles),
             microseconds=result.cycles / clock + self.parameters.launch.overhead_ns / 1000,

@@ -159,8 +159,10 @@ _AT_LEAST_A_TURN = frozenset({"valu", "transcendental", "integer_multiply", "bra
 _LIMITS = {"misaligned_fetch": TURN - 1, "waves_per_simd": 8, "valu": 1 << 15,
            "transcendental": 1 << 15, "integer_multiply": 1 << 15, "matrix_pass": 1 << 10,
            "matrix_start": 1 << 10, "sleep": 1 << 8, "code_lines_ahead": 64, "l2_channels": 256,
+           "atomic_factor": 1024,
            "l2_bytes": 1 << 27, "mall_bytes": 1 << 31}
 _DEFAULT_LIMIT = 1 << 20
+_MOST_UNITS = 4096  # what the core takes
 # Capacities in lines of 128 bytes must hold at least one line.
 _LINE_CAPACITIES = frozenset({"vl1d_bytes", "sl1d_bytes", "l2_bytes", "mall_bytes", "code_bytes"})
 LINE_BYTES = 128
@@ -212,7 +214,7 @@ def timing_parameters(machine: Mapping[str, int], issue: Mapping[str, int],
         if name not in tables or not isinstance(values, Mapping):
             raise TimingParameterError(f"timing.models.{model}.{name} is not a table of the model")
         tables[name] = _completed(name, tables[name], values)
-    return TimingParameters(
+    parameters = TimingParameters(
         machine=_group(MachineParameters, "machine", tables["machine"]),
         issue=_group(IssueParameters, "issue", tables["issue"]),
         vector_memory=_group(VectorMemoryParameters, "vector_memory", tables["vector_memory"]),
@@ -220,6 +222,10 @@ def timing_parameters(machine: Mapping[str, int], issue: Mapping[str, int],
         lds=_group(LdsParameters, "lds", tables["lds"]),
         launch=_group(LaunchParameters, "launch", tables["launch"]),
     )
+    if parameters.machine.compute_units > _MOST_UNITS:
+        raise TimingParameterError(f"timing.machine has {parameters.machine.compute_units} compute "
+                                   f"units; at most {_MOST_UNITS} can be timed")
+    return parameters
 
 
 def _completed(name: str, table: object, values: Mapping[str, int]) -> object:

@@ -74,7 +74,8 @@ class TimingResult:
             scope += "; the timeline ends early, at the most events it may have"
         return Profile(
             dispatch, TimingSource.MODELLED.value, device, self.cycles, instructions,
-            clock_mhz=self.clock_mhz, waves=tuple(_wave(row) for row in waves),
+            clock_mhz=self.clock_mhz, microseconds=self.microseconds,
+            written=int(self.core.written), waves=tuple(_wave(row) for row in waves),
             timeline=timeline if any(timeline) else (), scope=scope)
 
 

@@ -16,11 +16,11 @@ def check_file(path: Path, longest: int) -> None:
     """Raises ProfileError for what is no file, or one of more than ``longest`` bytes."""
     try:
         if not path.is_file():
-            raise ProfileError(f"{path.name} cannot be read: it is not a file")
+            raise ProfileError(f"{path} cannot be read: it is not a file")
         if path.stat().st_size > longest:
-            raise ProfileError(f"{path.name} is longer than {longest >> 20} MiB")
+            raise ProfileError(f"{path} is longer than {longest >> 20} MiB")
     except (OSError, ValueError) as error:
-        raise ProfileError(f"{path.name} cannot be read: {error}") from None
+        raise ProfileError(f"{path} cannot be read: {error}") from None
 
 
 class Fields:

@@ -18,6 +18,13 @@ def test_a_single_workgroup_is_all_there_is() -> None:
     assert Sampling().samples((1, 1, 1), MI300X, seed=0) == [Sample(0, 1, (0,), 1, 1)]
 
 
+def test_a_small_launch_is_simulated_as_a_whole() -> None:
+    samples = Sampling(whole=50).samples((50, 1, 1), MI300X, seed=0)
+    assert sorted(w for sample in samples for w in sample.workgroups) == list(range(50))
+    assert [sample.units for sample in samples] == [7 if s.xcd < 2 else 6 for s in samples]
+    assert len(Sampling(whole=49).samples((50, 1, 1), MI300X, seed=0)) == 2
+
+
 def test_an_xcd_that_is_simulated_whole_runs_every_eighth_workgroup() -> None:
     (sample,) = Sampling(xcds=1, units=38).samples((10, 61, 1), MI300X, seed=0)
     assert sample == Sample(0, 38, tuple(range(0, 610, 8)), 38, 304)
@@ -36,7 +43,7 @@ def test_units_left_out_leave_their_workgroups_out() -> None:
 
 
 def test_how_many_units_are_busy() -> None:
-    (sample,) = Sampling(xcds=1, units=2).samples((30, 1, 1), SMALL, seed=0)
+    (sample,) = Sampling(xcds=1, units=2, whole=0).samples((30, 1, 1), SMALL, seed=0)
     assert (sample.busy_units_of_xcd, sample.busy_units) == (8, 30)
     (sample,) = Sampling(xcds=1, units=2).samples((81, 1, 1), SMALL, seed=0)
     assert (sample.busy_units_of_xcd, sample.busy_units) == (20, 80)
@@ -49,7 +56,7 @@ def test_which_parts_are_simulated_depends_on_the_seed() -> None:
     assert len({samples[0].workgroups for samples in chosen}) > 4
 
 
-@pytest.mark.parametrize("wrong", [{"xcds": 0}, {"units": 1.5}, {"units": True}])
+@pytest.mark.parametrize("wrong", [{"xcds": 0}, {"units": 1.5}, {"units": True}, {"whole": -1}])
 def test_a_wrong_setting_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(SettingError, match="at least 1"):
+    with pytest.raises(SettingError, match="must be an integer of at least"):
         Sampling(**wrong)

@@ -30,7 +30,7 @@ INSTRUCTIONS = st.lists(st.builds(
     fetch_debt=st.integers(0, 3),
     access=st.sampled_from(list(asmevo_core.AccessKind)), matrix=st.sampled_from([0, 16, 65535]),
     beside_matrix=st.booleans(), priority=st.sampled_from([0, 1, 3, 255])), min_size=1, max_size=12)
-ACCESS = st.tuples(st.lists(st.integers(0, 1 << 57), max_size=4), st.integers(0, 65535),
+ACCESS = st.tuples(st.lists(st.integers(0, (1 << 57) - 1), max_size=4), st.integers(0, 65535),
                    st.integers(0, (1 << 32) - 1))
 
 
@@ -50,6 +50,12 @@ def test_a_trace_of_another_program_is_refused(row: Row) -> None:
 def test_a_trace_cannot_name_an_access_it_does_not_have(access: int) -> None:
     with pytest.raises(ValueError, match="out of range"):
         asmevo_core.trace_from_waves(1, [(0, [(0, access)], [([1], 0, 4)])])
+
+
+def test_a_line_beyond_the_address_space_is_refused() -> None:
+    trace = asmevo_core.trace_from_waves(1, [(0, [(0, 0)], [([(1 << 64) - 1], 0, 4)])])
+    with pytest.raises(ValueError, match="beyond the address space"):
+        simulate(TABLE, trace)
 
 
 def test_a_trace_must_hold_whole_workgroups() -> None:

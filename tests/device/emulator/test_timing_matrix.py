@@ -148,15 +148,17 @@ def test_a_load_to_lds_is_waited_for_with_vmcnt() -> None:
 
 
 def test_atomics_run_at_a_quarter_of_the_rate_of_stores() -> None:
-    lines = fresh(2)
+    lines = [fresh(2) for _ in range(4)]
 
     def stream(text: str, count: int) -> int:
-        wave = Wave()
-        for _ in range(count):
-            wave.touch(text, lines, 256)
-        return cycles(wave.run("s_waitcnt vmcnt(0)", END))
+        waves = [Wave() for _ in lines]  # one alone would have too few stores on their way
+        for wave, own in zip(waves, lines, strict=True):
+            for _ in range(count):
+                wave.touch(text, own, 256)
+            wave.run("s_waitcnt vmcnt(0)", END)
+        return time_waves(waves).cycles
 
-    store, atomic = (stream(text, 60) - stream(text, 28)
+    store, atomic = (stream(text, 400) - stream(text, 200)
                      for text in ("global_store_dword v[0:1], v2, off", ATOMIC))
     assert atomic == pytest.approx(4 * store, rel=0.05)
 

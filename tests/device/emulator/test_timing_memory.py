@@ -39,7 +39,7 @@ def model(**memory: int) -> TimingModel:
 
 def run(groups: list[Wave], *, units: int = 1, of_xcd: int | None = None, busy: int | None = None,
         timing: TimingModel = MODEL, buffers: list[tuple[int, int]] | None = None,
-        timeline: int = 0) -> TimingResult:
+        timeline: int = 0, seconds: float = 0.0) -> TimingResult:
     """Each wave is a workgroup; as many compute units of an XCD run them.
 
     The longest wave runs all of the program, the others its end.
@@ -56,7 +56,7 @@ def run(groups: list[Wave], *, units: int = 1, of_xcd: int | None = None, busy: 
     sample = Sample(0, units, tuple(range(len(groups))), of_xcd or units, busy or of_xcd or units)
     return timing.run(program, asmevo_core.trace_from_waves(1, rows), sample, vgprs=512, agprs=0,
                       sgprs=32, lds_bytes=65536, workgroup_waves=1, buffers=buffers or [],
-                      timeline_limit=timeline)
+                      timeline_limit=timeline, seconds=seconds)
 
 
 def loads(lines: list[int], *, waits: bool = True) -> Wave:
@@ -136,6 +136,19 @@ def test_a_sample_streams_at_its_share_of_hbm(units: int) -> None:
     bytes_per_clk = P.memory.hbm_read_gigabytes_per_second * 1000 / P.machine.clock_mhz
     expected = 400 * LINE * 304 / bytes_per_clk + P.memory.hbm_latency
     assert result.cycles == pytest.approx(expected, rel=0.05)
+
+
+def test_a_machine_at_the_core_s_limit_has_no_bandwidth_for_free() -> None:
+    slow = model(mall_gigabytes_per_second=1, hbm_read_gigabytes_per_second=1)
+    almost, most = (run(stream(1, 16), of_xcd=busy, busy=busy, timing=slow).cycles
+                    for busy in (4095, 4096))
+    assert most == pytest.approx(almost, rel=0.01)
+
+
+def test_a_simulation_ends_after_its_seconds() -> None:
+    endless = [Wave().run(*["v_add_f32_e32 v0, v1, v2"] * 400_000, END)] * 8
+    with pytest.raises(TimeoutError, match="too long"):
+        run(endless, units=8, seconds=0.001)
 
 
 def test_l2_serves_a_line_per_channel_and_clk() -> None:

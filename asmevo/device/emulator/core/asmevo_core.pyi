@@ -219,11 +219,14 @@ class TimingParameters:
 def trace_from_waves(waves_per_workgroup: int, waves: Sequence[Any]) -> Trace:
     """A trace written by hand, for tests of the cycle model."""
 
+class TimingTimeoutError(TimeoutError):
+    """A simulation took longer than its ``seconds`` of host time."""
+
 class TimingResult:
     """What the cycle model says of a launch; matrices by instruction."""
 
     cycles: int
-    matrix_busy: int
+    written: int
     timeline_complete: bool
     issued: npt.NDArray[np.uint64]
     stalls: npt.NDArray[np.uint64]
@@ -239,8 +242,9 @@ def simulate_timing(program: Sequence[Any], trace: Any, parameters: TimingParame
                     slots: int, resident: int, units: int = ..., busy_units_of_xcd: int = ...,
                     busy_units: int = ..., workgroups: Sequence[int] = ...,
                     buffers: Sequence[tuple[int, int]] = ..., timeline_limit: int = ...,
-                    ) -> TimingResult:
+                    seconds: float = ...) -> TimingResult:
     """Time ``units`` compute units of one XCD that run ``workgroups`` (none: all of the trace).
 
-    ``buffers`` of the launch are (first line, lines).
+    ``buffers`` of the launch are (first line, lines). ``seconds`` bounds the host time, 0 does not.
+    Raises TimingTimeoutError, and ValueError for what does not fit together.
     """

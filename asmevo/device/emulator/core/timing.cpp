@@ -14,6 +14,8 @@ namespace {
 
 // How far a compute unit may be ahead of the others: what they share is booked in slices of time.
 constexpr std::uint64_t kAhead = 64;
+constexpr std::uint64_t kAlone = 1 << 16;  // clk
+constexpr std::uint32_t kTurnsToPoll = 1024;
 
 // The compute units of an XCD that are simulated, and their dispatcher.
 class Xcd final : Dispatcher {
@@ -23,6 +25,7 @@ class Xcd final : Dispatcher {
       : trace_(trace),
         p_(parameters),
         groups_(std::move(groups)),
+        poll_(launch.poll),
         shared_(parameters, launch, sharing) {
     result_.issued.assign(program.size(), 0);
     result_.stalls.assign(program.size() * kStallCauses, 0);
@@ -52,9 +55,15 @@ class Xcd final : Dispatcher {
         }
       }
       if (event == kNever) break;
-      units_[soonest].run(second > kNever - kAhead ? kNever : second + kAhead);
+      if (poll_ && --until_poll_ == 0) {
+        until_poll_ = kTurnsToPoll;
+        poll_();
+      }
+      // One unit alone also comes back now and then.
+      units_[soonest].run(std::min(second, event + kAlone) + kAhead);
     }
     result_.cycles = std::max(result_.cycles, shared_.drained());
+    result_.written = shared_.written();
     return std::move(result_);
   }
 
@@ -90,6 +99,8 @@ class Xcd final : Dispatcher {
   std::size_t next_ = 0;
   std::uint64_t launcher_free_ = 0;
   std::vector<std::uint64_t> clks_;
+  const std::function<void()>& poll_;
+  std::uint32_t until_poll_ = kTurnsToPoll;
   SharedMemory shared_;
   Result result_;
   std::deque<ComputeUnit> units_;  // never moved

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -124,6 +125,8 @@ struct Launch {
   std::span<const std::uint32_t> workgroups;  // ids, each in the trace; empty: all of the trace
   std::span<const LineRange> buffers;         // of the launch, where they are known
   std::size_t timeline_limit = 0;             // events to record at most, over all waves
+  // Called now and then, so that the caller can give up by throwing.
+  std::function<void()> poll;
 };
 
 // One issued instruction of a wave: it was next at `ready`, waited for `cause` until `held` and for
@@ -153,7 +156,7 @@ struct WaveResult {
 
 struct Result {
   std::uint64_t cycles = 0;           // first launch to last completion, stores included
-  std::uint64_t matrix_busy = 0;      // clk of matrix pipes, summed over SIMDs
+  std::uint64_t written = 0;          // lines that leave for HBM
   std::vector<std::uint64_t> issued;  // by instruction
   std::vector<std::uint64_t> stalls;  // kStallCauses rows by instruction
   std::vector<std::uint64_t> lines;   // kMemoryLevels rows by instruction

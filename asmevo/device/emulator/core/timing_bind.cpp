@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <limits>
 #include <stdexcept>
 #include <tuple>
@@ -22,6 +23,14 @@ using namespace nb::literals;
 namespace asmevo::timing {
 namespace {
 
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
+
+// The simulation took longer than its caller waits.
+class TimedOut : public std::runtime_error {
+ public:
+  TimedOut() : std::runtime_error("the simulation took too long") {}
+};
+
 template <typename T>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T> values, std::vector<std::size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
@@ -34,15 +43,27 @@ Result run(const std::vector<InstructionTiming>& program, const Trace& trace,
            std::uint32_t units, std::uint32_t busy_units_of_xcd, std::uint32_t busy_units,
            const std::vector<std::uint32_t>& workgroups,
            const std::vector<std::pair<std::uint64_t, std::uint64_t>>& buffers,
-           std::size_t timeline_limit) {
+           std::size_t timeline_limit, double seconds) {
   nb::gil_scoped_release unlocked;
+  const auto started = std::chrono::steady_clock::now();
+  auto polled = started;
+  const auto poll = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - polled < kPollInterval) return;
+    polled = now;
+    if (seconds > 0 && std::chrono::duration<double>(now - started).count() > seconds) {
+      throw TimedOut();
+    }
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  };
   std::vector<LineRange> ranges;
   for (const auto& [first, count] : buffers) {
     if (count != 0) ranges.push_back({first, count});
   }
   return simulate(program, trace, parameters,
                   Launch{{slots, resident}, units, busy_units_of_xcd, busy_units, workgroups,
-                         ranges, timeline_limit});
+                         ranges, timeline_limit, poll});
 }
 
 // The arrays own copies: nothing of the result has to outlive them.
@@ -112,6 +133,8 @@ Trace trace_from_waves(std::uint32_t waves_per_workgroup, const std::vector<Wave
 
 void bind_timing(nb::module_& m) {
   using namespace asmevo::timing;
+
+  nb::exception<TimedOut>(m, "TimingTimeoutError", PyExc_TimeoutError);
 
   nb::enum_<IssueClass>(m, "IssueClass")
       .value("SALU", IssueClass::Salu)
@@ -194,7 +217,7 @@ void bind_timing(nb::module_& m) {
 
   nb::class_<Result>(m, "TimingResult")
       .def_ro("cycles", &Result::cycles)
-      .def_ro("matrix_busy", &Result::matrix_busy)
+      .def_ro("written", &Result::written)
       .def_ro("timeline_complete", &Result::timeline_complete)
       .def_prop_ro(
           "issued", [](const Result& r) { return to_numpy(r.issued, {r.issued.size()}); }, kOwned)
@@ -217,5 +240,5 @@ void bind_timing(nb::module_& m) {
         "slots"_a, "resident"_a, "units"_a = 1, "busy_units_of_xcd"_a = 1, "busy_units"_a = 1,
         "workgroups"_a = std::vector<std::uint32_t>{},
         "buffers"_a = std::vector<std::pair<std::uint64_t, std::uint64_t>>{},
-        "timeline_limit"_a = 0);
+        "timeline_limit"_a = 0, "seconds"_a = 0.0);
 }

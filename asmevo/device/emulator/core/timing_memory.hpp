@@ -63,7 +63,7 @@ class SharedMemory {
   // of one line wait for one another on its channel.
   Found atomic(std::uint64_t line, std::uint64_t clk) {
     Channel& channel = channel_of(line);
-    const std::uint64_t start = channel.serve(clk, std::uint64_t{write_} * p_.atomic_factor);
+    const std::uint64_t start = channel.serve(clk, write_ * p_.atomic_factor);
     Cache::State* found = l2_.find(line);
     Found result{start, MemoryLevel::L2};
     if (!found) {
@@ -82,15 +82,18 @@ class SharedMemory {
   }
 
   // When everything written has left for HBM.
-  std::uint64_t drained() const { return any_dirty_ ? hbm_channel_.end() : 0; }
+  std::uint64_t drained() const { return written_ != 0 ? hbm_channel_.end() : 0; }
+
+  // Lines that leave for HBM.
+  std::uint64_t written() const { return written_; }
 
  private:
   static std::uint32_t scaled(std::uint32_t lines, double footprint) {
     return std::max(1u, static_cast<std::uint32_t>(lines / footprint));
   }
-  static std::uint32_t cost(std::uint32_t q8, std::uint32_t busy, const Launch& launch) {
-    return static_cast<std::uint32_t>(std::max<std::uint64_t>(
-        1, (std::uint64_t{q8} * busy + launch.units / 2) / launch.units));
+  static std::uint64_t cost(std::uint32_t q8, std::uint32_t busy, const Launch& launch) {
+    return std::max<std::uint64_t>(
+        1, (std::uint64_t{q8} * busy + launch.units / 2) / launch.units);
   }
 
   Channel& channel_of(std::uint64_t line) {
@@ -118,7 +121,7 @@ class SharedMemory {
   void make_dirty(std::uint64_t number, Cache::State& line, std::uint64_t clk) {
     if (line.dirty) return;
     line.dirty = 1;
-    any_dirty_ = true;
+    ++written_;
     hbm_channel_.serve(clk, hbm_write_);
     if (!mall_.find(number)) mall_.insert(number, 0);
   }
@@ -132,12 +135,12 @@ class SharedMemory {
   std::vector<Channel> channels_;
   Channel mall_channel_;
   Channel hbm_channel_;
-  std::uint32_t read_;
-  std::uint32_t write_;
-  std::uint32_t mall_cost_;
-  std::uint32_t hbm_read_;
-  std::uint32_t hbm_write_;
-  bool any_dirty_ = false;
+  std::uint64_t read_;
+  std::uint64_t write_;
+  std::uint64_t mall_cost_;
+  std::uint64_t hbm_read_;
+  std::uint64_t hbm_write_;
+  std::uint64_t written_ = 0;
 };
 
 // vL1D, sL1D and L1I of a compute unit, and its path to L2.

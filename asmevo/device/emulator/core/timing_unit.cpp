@@ -253,7 +253,6 @@ void ComputeUnit::issue(std::uint32_t s, std::uint32_t slot, std::uint64_t clk) 
         simd.matrix_free = clk + in.matrix;
         wave.matrix_result = clk + std::max<std::uint64_t>(in.matrix, p_.matrix_latency);
         simd.matrix_slot = slot;
-        result_.matrix_busy += in.matrix;
         complete(simd.matrix_free);
       }
       break;

@@ -10,6 +10,8 @@
 
 namespace asmevo::timing {
 
+inline constexpr std::uint64_t kLastLine = ~0ull / kLineBytes;
+
 inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
@@ -31,11 +33,13 @@ inline void validate(const Parameters& p) {
   constexpr std::uint32_t kLimit = 1u << 20;
   for (const std::uint32_t rate :
        {p.vmem_minimum, p.vmem_bytes_per_clk, p.vl1d_bytes_per_clk, p.vmem_queue, p.vl1d_lines,
-        p.vmem_to_lds, p.atomic_factor, p.sl1d_lines, p.code_lines, p.l2_lines, p.lds_pair_bytes_per_clk,
+        p.vmem_to_lds, p.sl1d_lines, p.code_lines, p.l2_lines, p.lds_pair_bytes_per_clk,
         p.lds_bytes_per_clk}) {
     require(rate >= 1 && rate <= kLimit, "a rate or capacity is outside 1..2^20");
   }
   require(p.mall_lines >= 1 && p.mall_lines <= (1u << 24), "the MALL holds 1..2^24 lines");
+  require(p.atomic_factor >= 1 && p.atomic_factor <= 1024,
+          "an atomic takes 1..1024 times as long as a store");
   require(p.l2_channels >= 1 && p.l2_channels <= 256, "an L2 has 1..256 channels");
   require(p.code_lines_ahead <= 64, "at most 64 lines of code are fetched ahead");
   for (const std::uint32_t latency :
@@ -64,6 +68,9 @@ inline void validate(const Trace& trace, std::size_t program_size) {
       require(entry.access == kNoAccess || entry.access == kSkipped ||
                   entry.access < wave.accesses.size(),
               "the trace names a memory access out of range");
+    }
+    for (const std::uint64_t line : wave.lines) {
+      require(line <= kLastLine, "the trace names a line beyond the address space");
     }
     for (const Access& access : wave.accesses) {
       require(std::uint64_t{access.first_line} + access.line_count <= wave.lines.size(),
