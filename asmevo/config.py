@@ -45,6 +45,15 @@ class OracleConfig:
 
 
 @dataclass
+class CapturedOracleConfig:
+    _target_: str = "asmevo.dispatch.captured.oracle.CapturedOracle"
+    _convert_: str = "all"
+    path: Any = MISSING
+    held_out: Any = field(default_factory=list)
+    max_bytes: int = MISSING
+
+
+@dataclass
 class GatesConfig:
     _target_: str = "asmevo.gates.harness.from_settings"
     _convert_: str = "all"
@@ -109,6 +118,14 @@ class RunConfig(TaskConfig):
     repeats: int = MISSING
     families: list[str] = MISSING
     sanitize: bool = MISSING
+
+
+@dataclass
+class CaptureConfig(TaskConfig):
+    _convert_: str = "all"
+    dispatches: Any = MISSING
+    granularity: int = MISSING
+    registered: bool = MISSING
 
 
 @dataclass
@@ -183,6 +200,8 @@ def register() -> None:
         ("task", TaskConfig),
     ):
         store.store(group=group, name="schema", node=schema)
+    store.store(group="oracle", name="captured_schema", node=CapturedOracleConfig)
+    store.store(group="task", name="capture_schema", node=CaptureConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.errors import AsmEvoError
 from asmevo.profile.machine import Machine
 from asmevo.profile.profile import Profile
+
+LINE_BYTES = 128  # of a memory line of gfx942 (AMD CDNA3 white paper)
 
 
 class TimingSource(StrEnum):
@@ -168,6 +173,19 @@ class CheckedKernel(Protocol):
         self, dispatch: Dispatch, state: LaunchState = LaunchState(), *,
         limit: int | None = None,
     ) -> Findings: ...
+
+
+@runtime_checkable
+class TracedKernel(Protocol):
+    """A loaded kernel that can also tell what a launch of it is made of."""
+
+    def arguments(self, dispatch: Dispatch) -> bytes:
+        """The kernarg segment as a launch passes it, hidden arguments included."""
+        ...
+
+    def touched(self, dispatch: Dispatch) -> npt.NDArray[np.uint64]:
+        """Addresses of the memory lines that a launch touches, ascending, in `LINE_BYTES`."""
+        ...
 
 
 @runtime_checkable

@@ -72,6 +72,8 @@ _DTYPES: dict[ElementType, np.dtype[Any]] = {
     ElementType.I64: np.dtype("<i8"), ElementType.U64: np.dtype("<u8"),
     ElementType.OPAQUE: np.dtype("<u1"),
 }
+# Below lies what a device adds to memory: the code object, arguments.
+_LOWEST = 0x2100_0000_0000
 _FLOATS = frozenset({
     ElementType.F64, ElementType.F32, ElementType.F16, ElementType.BF16, ElementType.FP8,
     ElementType.BF8,
@@ -129,6 +131,9 @@ class Dispatch:
     made it: constants, shape variables and scalar arguments. ``relies_on_time`` says that the
     kernel lacks waits or barriers where, on hardware, what they are for has long happened.
     ``family`` is the family of a declared oracle's inputs.
+
+    A captured dispatch has the region data after it as ``recorded``, and is not ``movable`` where
+    nobody knows all the pointers in its memory.
     """
 
     name: str
@@ -143,6 +148,8 @@ class Dispatch:
     names: Mapping[str, int | float] = field(default_factory=dict, compare=False)
     relies_on_time: bool = False
     family: str | None = field(default=None, compare=False)
+    movable: bool = field(default=True, compare=False)
+    recorded: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
 
     def with_poisoned_outputs(self, seed: int | None) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
@@ -166,7 +173,12 @@ class Dispatch:
         return replace(self, regions=regions)
 
     def moved(self, displacement: int) -> Dispatch:
-        """The same launch with every region ``displacement`` bytes further, and its pointers."""
+        """The same launch with every region ``displacement`` bytes further, and its pointers.
+
+        It stays where it is when it is not `movable` or lies too low for that.
+        """
+        if not self.movable or any(r.base + displacement < _LOWEST for r in self.regions):
+            return self
         kernarg = bytearray(self.kernarg)
         contents = {p.holder: bytearray(self.regions[p.holder].data)
                     for p in self.pointers if p.holder is not None}

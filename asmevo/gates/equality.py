@@ -60,6 +60,7 @@ class EqualityGate:
                 reason = "on held-out inputs" if dispatch.held_out else str(error)
                 return Verdict(self.gate, Outcome.MISSING, "unsupported", reason, evidence)
             except DeviceFault as fault:
+                trial.exposed_by = index
                 if dispatch.held_out:
                     return _held_out_failure(evidence)
                 return Verdict(
@@ -76,11 +77,13 @@ class EqualityGate:
                 worst_cosine = min(worst_cosine, outcome.cosine)
                 worst_abs = max(worst_abs, outcome.max_abs)
                 if not outcome.equal:
+                    trial.exposed_by = index
                     if dispatch.held_out:
                         return _held_out_failure(evidence)
                     return _mismatch(dispatch.name, outcome, evidence)
             lost = self._lost_precision(baseline, index, prepared, result.regions, reference)
             if lost is not None:
+                trial.exposed_by = index
                 if dispatch.held_out:
                     return _held_out_failure(evidence)
                 return Verdict(self.gate, Outcome.FAIL, "less-precise", lost, evidence)

@@ -21,7 +21,8 @@ class Trial:
     patches in place), ``code_object`` by G0 (or from the start when an existing object is
     verified). ``loaded`` is the kernel on the device (G2), ``timings`` pairs the original's and the
     candidate's timing for each timed dispatch (G3) and ``speedup`` is the geometric mean of their
-    ratios.
+    ratios. ``exposed_by`` is the index of the dispatch that showed it to be wrong (G2), which a
+    verdict may not say of a held-out one.
     """
 
     baseline: Baseline
@@ -31,6 +32,7 @@ class Trial:
     loaded: LoadedKernel | None = None
     timings: list[tuple[Timing, Timing]] = field(default_factory=list)
     speedup: float | None = None
+    exposed_by: int | None = None
 
 
 class CandidateGate(Protocol):

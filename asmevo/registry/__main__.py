@@ -69,6 +69,14 @@ def _parser() -> argparse.ArgumentParser:
     log.add_argument("--run", metavar="ID", help="the run (default: the newest)")
     log.set_defaults(command=_log)
 
+    captures = commands.add_parser("captures", parents=[common],
+                                   help="list captured dispatches, or write one as a folder")
+    captures.add_argument("sha256", metavar="SHA", nargs="?",
+                          help="identity of a capture, or its first digits")
+    captures.add_argument("-o", "--output", type=Path, metavar="FOLDER",
+                          help="where to write the capture, with its code object")
+    captures.set_defaults(command=_captures)
+
     pull = commands.add_parser("pull", parents=[common],
                                help="write the best validated replacement of an original")
     pull.add_argument("--original", required=True, metavar="SHA256|PATH",
@@ -164,6 +172,36 @@ def _log(arguments: argparse.Namespace) -> int:
     if arguments.run is None and others:
         out.print(f"{len(others)} older runs: {printable(', '.join(others[:10]))}", markup=False)
     return FOUND
+
+
+def _captures(arguments: argparse.Namespace) -> int:
+    registry = _open(arguments)
+    prefix: str = (arguments.sha256 or "").lower()
+    if prefix and not _is_prefix(prefix):
+        raise RegistryError(f"{prefix[:80]!r} is not a SHA-256 or its first {MIN_PREFIX} or more "
+                            "digits")
+    found = tuple(r for r in registry.captures() if r.sha256.startswith(prefix))
+    if arguments.output is not None:
+        if len(found) != 1 or not prefix:
+            raise RegistryError(f"--output needs the identity of one capture; {len(found)} "
+                                "captures are meant")
+        from asmevo.dispatch.captured.folder import write_capture
+
+        capture = registry.load_capture(found[0].sha256)
+        write_capture(capture, arguments.output,
+                      code_object=registry.load_object(capture.code_object))
+    if arguments.json:
+        from asmevo.registry.documents import captures_document
+
+        _print_json(captures_document(found))
+    elif found:
+        from asmevo.registry.tables import capture_table, console
+
+        out = console()
+        out.print(capture_table(found, plain=not out.is_terminal))
+    else:
+        print(f"no captures in {arguments.registry}")
+    return FOUND if found else NOTHING
 
 
 def _pull(arguments: argparse.Namespace) -> int:

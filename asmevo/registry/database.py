@@ -19,6 +19,7 @@ from sqlmodel import Session, select
 
 from asmevo.durable import sync_folder
 from asmevo.registry.errors import RegistryError, cannot
+from asmevo.registry.migrations import OLDEST, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow, Table
 
 _WRITE = "asmevo_write"
@@ -35,6 +36,14 @@ class Database:
         self._busy_timeout_s = busy_timeout_s
         self._engine: Engine | None = None
         self._pid = 0
+        self._version = SCHEMA_VERSION
+
+    def exists(self) -> bool:
+        """Whether there is a database yet. Raises `RegistryError`."""
+        try:
+            return self.file.exists()
+        except OSError as error:
+            raise cannot("open registry database", self.file, error) from error
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -74,6 +83,8 @@ class Database:
 
     def _opened(self, *, create: bool) -> Engine:
         if self._engine is not None and self._pid == os.getpid():
+            if create and self._version < SCHEMA_VERSION:
+                self._upgrade(self._engine)
             return self._engine
         self.close()
         if not self.file.exists():
@@ -83,6 +94,8 @@ class Database:
         engine = _engine(_uri(self.file), self._busy_timeout_s)
         try:
             self._check_schema(engine)
+            if create and self._version < SCHEMA_VERSION:
+                self._upgrade(engine)
         except BaseException:
             engine.dispose()
             raise
@@ -98,10 +111,17 @@ class Database:
             raise RegistryError(f"{self.file} is not an AsmEvo registry")
         with Session(engine) as session:
             versions = [row.version for row in session.exec(select(SchemaRow))]
-        if versions != [SCHEMA_VERSION]:
+        if len(versions) != 1 or not OLDEST <= versions[0] <= SCHEMA_VERSION:
             found = versions[0] if len(versions) == 1 else "unknown"
             raise RegistryError(f"registry {self.file} has schema version {found}, but this "
                                 f"version of AsmEvo reads and writes version {SCHEMA_VERSION}")
+        self._version = versions[0]
+
+    def _upgrade(self, engine: Engine) -> None:
+        """Readers of an older schema only lack what it does not have; a writer changes it."""
+        with engine.execution_options(**{_WRITE: True}).begin() as connection:
+            upgrade(connection)
+        self._version = SCHEMA_VERSION
 
     @contextmanager
     def _explained(self, otherwise: str) -> Iterator[None]:

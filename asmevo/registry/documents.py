@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asmevo.registry.records import (
         CandidateRecord,
+        CaptureRecord,
         ObjectRecord,
         RecoveredRecord,
         ReplacementRecord,
@@ -39,6 +40,11 @@ def show_document(record: ObjectRecord, content: str, recovered: Sequence[Recove
         replaces=[{"replacement": replacement_entry(r), "candidate": candidate_entry(c)}
                   for r, c in replaces],
     )
+
+
+def captures_document(captures: Sequence[CaptureRecord]) -> dict[str, Any]:
+    """``captures``: captured dispatches, oldest first; ``size`` is their memory in bytes."""
+    return _document(captures=[_fields(r) for r in captures])
 
 
 def log_document(run: RunRecord, candidates: Sequence[CandidateRecord],

@@ -9,8 +9,8 @@ from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 1
-"""Raised with every change of a table below."""
+SCHEMA_VERSION = 2
+"""Raised with every change of a table below; `migrations` brings older databases here."""
 
 
 def now() -> datetime:
@@ -96,6 +96,32 @@ class DispatchRow(Table, table=True):
     kernel: str = Field(index=True)
     name: str
     held_out: bool
+    content_sha256: str = Field(max_length=64)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class CaptureRow(Table, table=True):
+    """A captured dispatch of one kernel. Blob ``content_sha256`` is its document.
+
+    ``sha256`` is the capture's identity, which its name does not count for. ``dispatch_sha256`` is
+    the `Dispatch` that it was recorded of, where it was one.
+    """
+
+    __tablename__ = "capture"
+    __table_args__ = (
+        CheckConstraint("reason IN ('captured', 'counterexample')", name="reason"),
+        CheckConstraint("size >= 0", name="size"),
+        Index(None, "original_sha256", "kernel"),
+    )
+
+    sha256: str = Field(primary_key=True, max_length=64)
+    original_sha256: str = Field(foreign_key="code_object.sha256", max_length=64)
+    kernel: str
+    name: str
+    reason: str
+    held_out: bool
+    size: int
+    dispatch_sha256: str | None = Field(default=None, max_length=64)
     content_sha256: str = Field(max_length=64)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
 

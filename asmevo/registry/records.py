@@ -63,6 +63,28 @@ class RecoveredRecord:
     created: datetime
 
 
+class CaptureReason(StrEnum):
+    """Why a capture is kept: asked for, or because it exposed a wrong candidate."""
+
+    CAPTURED = "captured"
+    COUNTEREXAMPLE = "counterexample"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRecord:
+    """A captured dispatch of a kernel; ``size`` is its memory before the dispatch, in bytes."""
+
+    sha256: str
+    original_sha256: str
+    kernel: str
+    name: str
+    reason: CaptureReason
+    held_out: bool
+    size: int
+    dispatch_sha256: str | None
+    created: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """One execution of a task and all that its results depend on.

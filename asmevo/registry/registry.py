@@ -32,6 +32,8 @@ from asmevo.registry.models import (
 from asmevo.registry.records import (
     CandidateRecord,
     CandidateStatus,
+    CaptureReason,
+    CaptureRecord,
     ObjectRecord,
     RecoveredRecord,
     ReplacementRecord,
@@ -52,6 +54,7 @@ from asmevo.registry.rows import (
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
     from asmevo.device.device import Timing, TimingSource
+    from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue
 
@@ -149,6 +152,32 @@ class Registry:
                     known.name, known.held_out = row.name, row.held_out
                     known.content_sha256 = row.content_sha256
         return hashes
+
+    def record_capture(self, capture: Capture, *, held_out: bool = False) -> str:
+        """Store a capture of a recorded original; returns its identity. Idempotent."""
+        from asmevo.registry.captures import add_capture, capture_row
+
+        row = capture_row(capture, self._blobs, reason=CaptureReason.CAPTURED, held_out=held_out)
+        with self._database.write() as session:
+            sha256 = row.sha256
+            add_capture(session, row)
+        return sha256
+
+    def record_counterexample(self, capture: Capture, dispatch_sha256: str) -> str | None:
+        """Keep the capture of a dispatch that exposed a wrong candidate; returns its identity.
+
+        It is held out from then on. ``None`` when the kernel has as many as are kept, or as large.
+        """
+        from asmevo.registry.captures import add_capture, capture_row, has_room, is_known
+
+        row = capture_row(capture, self._blobs, reason=CaptureReason.COUNTEREXAMPLE, held_out=True,
+                          dispatch_sha256=dispatch_sha256)
+        sha256 = row.sha256
+        with self._database.write() as session:
+            if not is_known(session, row) and not has_room(session, row):
+                return None
+            add_capture(session, row)
+        return sha256
 
     def start_run(self, *, task: str, config: str, seed: int, toolchain: Mapping[str, JsonValue],
                   device: str, device_source: TimingSource | Source) -> str:
@@ -300,6 +329,23 @@ class Registry:
         if stored != (dispatch.sha256, dispatch.kernel, dispatch.name, dispatch.held_out):
             raise RegistryError(f"the record of dispatch {row.sha256} does not match its content")
         return dispatch
+
+    def captures(self, original_sha256: str | None = None,
+                 kernel: str | None = None) -> tuple[CaptureRecord, ...]:
+        """Captures by original and kernel, oldest first; none where there is no registry yet."""
+        from asmevo.registry.captures import capture_records
+
+        if not self._database.exists():
+            return ()
+        with self._database.read() as session:
+            return capture_records(session, original_sha256, kernel)
+
+    def load_capture(self, sha256: str) -> Capture:
+        """A stored capture with its memory, verified."""
+        from asmevo.registry.captures import load_capture
+
+        with self._database.read() as session:
+            return load_capture(session, sha256, self._blobs)
 
     def run(self, run_id: str) -> RunRecord:
         """One run by its id."""

@@ -16,6 +16,7 @@ from rich.tree import Tree
 if TYPE_CHECKING:
     from asmevo.registry.records import (
         CandidateRecord,
+        CaptureRecord,
         ObjectRecord,
         RecoveredRecord,
         ReplacementRecord,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 SHORT = 10
 """Hexadecimal digits shown of a hash."""
 
-_NUMBERS = ("speedup", "median us", "samples")
-_FOLDED = ("kernel", "device", "reason")
+_NUMBERS = ("speedup", "median us", "samples", "bytes")
+_FOLDED = ("kernel", "name", "device", "reason")
 _STATUS_STYLES = {"committed": "bold green", "verified": "green", "error": "yellow"}
 
 
@@ -75,6 +76,16 @@ def object_table(record: ObjectRecord, content: str,
         *(("recovered", f"assembly {r.assembly_sha256}") for r in recovered),
     ):
         table.add_row(Text(name), Text(printable(value)))
+    return table
+
+
+def capture_table(records: Sequence[CaptureRecord], *, plain: bool) -> Table:
+    """One line for each captured dispatch."""
+    table = _table("capture", "original", "kernel", "name", "reason", "bytes", "date", plain=plain)
+    for r in records:
+        table.add_row(
+            r.sha256[:SHORT], r.original_sha256[:SHORT], Text(printable(r.kernel)),
+            Text(printable(r.name)), Text(r.reason.value), str(r.size), f"{r.created:%Y-%m-%d}")
     return table
 
 

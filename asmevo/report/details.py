@@ -24,7 +24,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     """The parts to print, from top to bottom."""
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
-             "inspect": _inspect, "run": _run, "compile": _compile,
+             "inspect": _inspect, "run": _run, "capture": _capture, "compile": _compile,
              "validate_timing": _validate_timing, "profile": _profile,
              "threats": _threats}[result.task]
     yield from parts(result, details)
@@ -204,6 +204,16 @@ def _run(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]
         ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
+
+
+def _capture(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"))
+    yield _columns("dispatch,of bytes>,kept>,segments>,written only>,movable,folder", [
+        (c["dispatch"], c["memory"], c["kept"], c["segments"], c["outputs"],
+         "yes" if c["movable"] else "no", c["folder"]) for c in details["captures"]])
+    yield _facts(("status", result.status.value), ("error", result.error),
+                 ("original", result.original_sha256), ("device", result.device),
+                 ("time", f"{result.wall_seconds:.1f} s"))
 
 
 def _compile(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:

@@ -32,6 +32,7 @@ class Status(StrEnum):
     AGREES = "agrees"            # run: every dispatch is as near its reference as the YAML demands
     DISAGREES = "disagrees"      # run: one is not, or varies
     FAULTED = "faulted"          # run, profile: one did not come to its end
+    CAPTURED = "captured"        # capture: every dispatch is on disk, and its replay proven
     COMPILED = "compiled"        # compile: the object is in the cache
     PROFILED = "profiled"        # profile: the reports are in the run folder
     RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
@@ -46,7 +47,7 @@ class Status(StrEnum):
 EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
-    Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
+    Status.CAPTURED: 0, Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
     Status.SOUND: 0, Status.FOOLED: 1,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
     Status.FAULTED: 1, Status.MISSED: 1,
@@ -61,7 +62,9 @@ class Result:
     ``speedup`` is the best verified one over the original and ``speedup_again`` that of the winner
     when it was timed once more in a fresh process, ``timing_source`` ``measured`` or ``modelled``;
     ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is the
-    emulator's throughput in the original's self-check. ``details`` is what only one task knows;
+    emulator's throughput in the original's self-check. ``counterexamples`` names dispatches: those
+    of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one now
+    as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task knows;
     the schema says what for which.
     """
 
@@ -87,6 +90,7 @@ class Result:
     folder: str | None = None
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
+    counterexamples: dict[str, list[str]] = field(default_factory=dict)
     details: dict[str, Any] | None = None
 
     @property

@@ -135,7 +135,7 @@ def print_result(result: Result) -> None:
     console.print()
     for name, value in _rows(result):
         # One line each whatever the width: hashes and paths are there to be copied.
-        console.print(Text.assemble((f"{name:<14}", "bold"), value), soft_wrap=True)
+        console.print(Text.assemble((f"{name:<16}", "bold"), value), soft_wrap=True)
     for hint in _hints(result):
         console.print(Text(hint, "dim"), soft_wrap=True)
 
@@ -148,6 +148,9 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
             f"{result.attempts} ({result.commits} commits, {result.duplicates} duplicates), "
             f"ended by: {result.stopped}"
         )
+    if any(result.counterexamples.values()):
+        yield "counterexamples", ", ".join(
+            f"{len(names)} {what}" for what, names in result.counterexamples.items() if names)
     if result.speedup is not None:
         yield "best speedup", f"{result.speedup:.4f}x, {result.timing_source} on {result.device}"
     if result.speedup_again is not None:

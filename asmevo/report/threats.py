@@ -38,9 +38,8 @@ def lines(details: Mapping[str, Any], *, only: frozenset[str] | None = None) -> 
             head = (entry["row"], entry["title"])
             tail = (entry["judgement"], entry["gate"], f"{entry['code']}{told}")
             alike.setdefault((*head, *tail), []).append(entry)
-    for alike_in, entries in alike.items():
-        yield (*alike_in[:2], ", ".join(e["kernel"] for e in entries), *alike_in[2:],
-               _without(entries))
+    for (row, title, *became), entries in alike.items():
+        yield (row, title, ", ".join(e["kernel"] for e in entries), *became, _without(entries))
 
 
 def _without(entries: Sequence[Mapping[str, Any]]) -> str:

@@ -34,7 +34,8 @@ class Attempt:
     """A proposal and the verdicts of G0 to G3 on it. G4 belongs to the controller.
 
     ``code`` are the built object's bytes, ``None`` when it did not build; ``timings`` pairs the
-    original's and the candidate's timing of each timed dispatch.
+    original's and the candidate's timing of each timed dispatch. ``exposed_by`` is the SHA-256 of
+    the dispatch on which it was wrong; it is not for proposers, as it may be held out.
     """
 
     worker: int
@@ -48,6 +49,7 @@ class Attempt:
     speedup: float | None = None
     timings: tuple[tuple[Timing, Timing], ...] = ()
     resources: Resources | None = None
+    exposed_by: str | None = None
 
     @property
     def passed(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asmevo.codeobject.assembly import EditError
 from asmevo.codeobject.container import CodeObject
@@ -27,6 +27,7 @@ class Workbench:
     toolchain: Toolchain
     proposer: Proposer
     windows: WindowFinder
+    _identities: dict[int, str] = field(default_factory=dict, init=False)
 
     def root(self) -> Node:
         """The lineage's root: the original."""
@@ -97,7 +98,15 @@ class Workbench:
             code=built.data if built else None, sha256=built.sha256 if built else None,
             speedup=trial.speedup, timings=tuple(trial.timings),
             resources=self._resources(built) if built else None,
+            exposed_by=self._identity(trial.exposed_by),
         )
+
+    def _identity(self, index: int | None) -> str | None:
+        if index is None:
+            return None
+        if index not in self._identities:
+            self._identities[index] = self.baseline.dispatches[index].sha256
+        return self._identities[index]
 
     def _resources(self, code_object: CodeObject) -> Resources:
         descriptor = code_object.kernel(self.baseline.kernel).descriptor

@@ -22,6 +22,7 @@ from asmevo.search.attempt import Attempt
 from asmevo.search.controller import Controller, Tally
 from asmevo.search.interrupt import uninterrupted
 from asmevo.search.lineage import Lineage, Node
+from asmevo.task.counterexamples import used
 from asmevo.task.recorder import Recorder
 from asmevo.task.session import Session
 
@@ -111,6 +112,9 @@ class Optimize:
             commits=controller.tally.commits,
             verdicts=_verdict_counts(controller.tally),
             rules=_rule_counts(controller.tally),
+            counterexamples={
+                "used": used(baseline.dispatches), "kept": recorder.counterexamples.kept,
+                "refused": recorder.counterexamples.refused},
             stopped=stopped,
             run_id=run_id,
             registry=str(registry.path),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmevo.device.device import DeviceFault
+from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.durable import write_atomically
 from asmevo.isa.errors import ControlFlowError
 from asmevo.profile.hotwindow import HotWindow
@@ -94,7 +95,8 @@ class Profile:
                 raise ConfigError("task.samples must be a file of rocprofv3 or a list of files")
             yield from_files(session, versions[-1], files, recorded_as=self.recorded_as,
                              skip_ambiguous=self.skip_ambiguous)
-        elif self.static or session.kernel.launch is None:
+        elif self.static or (session.kernel.launch is None
+                             and isinstance(session.oracle, DeclaredOracle)):
             yield from from_code(session, versions)
         else:
             yield from from_device(session, versions, shapes=self.shapes, family=self.family,

@@ -12,6 +12,7 @@ from asmevo.codeobject.disassemble import program, whole_program
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.resource_change import Resources
 from asmevo.device.device import DescribedDevice
+from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.isa.program import Program
 from asmevo.profile.errors import ProfileError
 from asmevo.profile.machine import Machine
@@ -52,8 +53,10 @@ class Profiled:
 def from_device(session: Session, versions: Sequence[Version], *, shapes: object, family: str,
                 timeline: bool) -> Iterator[Profiled]:
     """One dispatch after the other, each of all versions."""
-    kernel = replace(session.kernel, shapes=selected(session.kernel, shapes), held_out_shapes=())
-    oracle = replace(session.oracle, families=(family,))
+    kernel, oracle = session.kernel, session.oracle
+    if isinstance(oracle, DeclaredOracle):
+        kernel = replace(kernel, shapes=selected(kernel, shapes), held_out_shapes=())
+        oracle = replace(oracle, families=(family,))
     metadata = session.code_object.kernel(session.symbol).metadata
     machine = _machine(session)
     loaded = [session.device.load(version.code_object, session.symbol) for version in versions]

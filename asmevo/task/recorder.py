@@ -16,12 +16,14 @@ from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
 from asmevo.search.lineage import Node
+from asmevo.task.counterexamples import Keeper
 
 
 class Recorder:
     """Each attempt becomes one registry transaction and one line of ``attempts.jsonl``.
 
     A commit becomes a replacement at once, so that a killed run loses nothing it had committed.
+    What exposed a wrong candidate goes to ``counterexamples``.
     """
 
     def __init__(
@@ -32,7 +34,9 @@ class Recorder:
         self._original = baseline.code_object.sha256
         self._kernel = baseline.kernel
         # Timings name their dispatch; the registry knows dispatches by content.
-        self._dispatches = {d.name: d.sha256 for d in baseline.dispatches}
+        by_hash = {d.sha256: d for d in baseline.dispatches}
+        self._dispatches = {dispatch.name: sha256 for sha256, dispatch in by_hash.items()}
+        self.counterexamples = Keeper(registry, baseline, by_hash)
         self._log: TextIO = (folder / "attempts.jsonl").open("w", encoding="utf-8")
         self._candidates: dict[int, str] = {}
         self._count = 0
@@ -72,6 +76,8 @@ class Recorder:
             assembly=attempt.assembly.text(),
             built=None if attempt.code is None else CodeObject.parse(attempt.code),
         )
+        if attempt.exposed_by is not None:
+            self.counterexamples.keep(attempt.exposed_by)
         if node is not None:
             self._candidates[node.number] = record.id
             self._registry.commit_replacement(record.id, node.speedup)

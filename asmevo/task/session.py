@@ -21,8 +21,13 @@ from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
 from asmevo.device.isolated.device import IsolatedDevice
-from asmevo.dispatch.declared import DeclaredOracle
+from asmevo.dispatch.inferred.declaration import declaration_text
+from asmevo.dispatch.inferred.inference import Inferred
+from asmevo.dispatch.inferred.inference_error import InferenceError
+from asmevo.dispatch.inferred.oracle import InferredOracle
 from asmevo.dispatch.kernel import Kernel
+from asmevo.dispatch.oracle import Oracle
+from asmevo.durable import write_atomically
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
@@ -31,8 +36,11 @@ from asmevo.propose.proposal import Proposer
 from asmevo.registry.registry import Registry
 from asmevo.search.settings import Search
 from asmevo.search.workbench import Workbench
+from asmevo.task.counterexamples import joined, known
+from asmevo.task.probe import probe
 
 log = logging.getLogger(__name__)
+
 
 class ConfigError(AsmEvoError):
     """The configuration asks for something that cannot be made."""
@@ -86,26 +94,53 @@ _EVERY_XCD = 1 << 10  # more than any device has
 
 
 class Session:
-    """Builds and keeps the components that the configuration describes."""
+    """Builds and keeps the components that the configuration describes.
 
-    def __init__(self, config: DictConfig, folder: Path) -> None:
+    ``counterexamples`` are those that the kernel is judged on, ``None`` for all in the registry.
+    """
+
+    def __init__(self, config: DictConfig, folder: Path,
+                 counterexamples: tuple[str, ...] | None = None) -> None:
         self.config = config
         self.folder = folder
+        self._counterexamples = counterexamples
 
     def _make(self, group: str, kind: type[Any]) -> Any:
         return make(self.config, group, kind)
 
     @cached_property
-    def kernel(self) -> Kernel:
+    def given_kernel(self) -> Kernel:
+        """The kernel as its YAML has it."""
         return cast(Kernel, self._make("kernel", Kernel))
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with the declaration that the oracle infers, or else as its YAML has it."""
+        return self.given_kernel if self.inferred is None else self.inferred.kernel
+
+    @cached_property
+    def inferred(self) -> Inferred | None:
+        """What the inferred oracle found; ``None`` with any other oracle."""
+        if not isinstance(self.oracle, InferredOracle):
+            return None
+        loaded = self.device.load(self.code_object, self.symbol)
+        written = self.folder / "inferred.yaml"
+        try:
+            found = self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
+        except InferenceError as error:
+            if error.draft:
+                write_atomically(written, error.draft.encode())
+            raise
+        write_atomically(written, declaration_text(found).encode())
+        return found
 
     @cached_property
     def device(self) -> Device:
         return cast(Device, self._make("device", Device))
 
     @cached_property
-    def oracle(self) -> DeclaredOracle:
-        return cast(DeclaredOracle, self._make("oracle", DeclaredOracle))
+    def oracle(self) -> Oracle:
+        return cast(Oracle, self._make("oracle", Oracle))
 
     @cached_property
     def gates(self) -> Gates:
@@ -134,12 +169,12 @@ class Session:
     @cached_property
     def code_object(self) -> CodeObject:
         """The original."""
-        return CodeObject.parse(self.kernel.source.read())
+        return CodeObject.parse(self.given_kernel.source.read())
 
     @cached_property
     def symbol(self) -> str:
         """The kernel symbol to work on."""
-        return self.code_object.kernel(self.kernel.symbol).symbol
+        return self.code_object.kernel(self.given_kernel.symbol).symbol
 
     @cached_property
     def round_trip(self) -> RoundTripReport:
@@ -147,7 +182,7 @@ class Session:
         report = round_trip(self.code_object, self.toolchain)
         if not report.identical:
             raise RoundTripError(
-                f"'{self.kernel.source.describe()}' does not survive its round trip (first "
+                f"'{self.given_kernel.source.describe()}' does not survive its round trip (first "
                 f"difference at byte {report.first_difference}), so it may not be edited"
             )
         return report
@@ -160,7 +195,9 @@ class Session:
     @cached_property
     def baseline(self) -> Baseline:
         metadata = self.code_object.kernel(self.symbol).metadata
-        dispatches = self.oracle.dispatches(self.kernel, self.symbol, metadata)
+        dispatches = joined(
+            self.oracle.dispatches(self.kernel, self.symbol, metadata), self.registry,
+            self.counterexamples, self.code_object.sha256, self.symbol, metadata)
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
             seed=self.search.seed, operation=self.kernel.operation,
@@ -194,14 +231,23 @@ class Session:
                               self.gates.isolation)
 
     @cached_property
+    def counterexamples(self) -> tuple[str, ...]:
+        """Identities of the kept inputs on which earlier candidates were wrong."""
+        if self._counterexamples is None:
+            return known(self.registry, self.code_object.sha256, self.symbol)
+        return self._counterexamples
+
+    @cached_property
     def workbench(self) -> Workbench:
         return Workbench(self.baseline, self.gates, self.toolchain, self.proposer, self.windows)
 
     def workbench_factory(self) -> functools.partial[Workbench]:
         """Makes an equal workbench in another process, from the plain configuration."""
         plain = OmegaConf.to_container(self.config, resolve=True)
-        return functools.partial(_workbench, cast(Mapping[str, Any], plain), str(self.folder))
+        return functools.partial(_workbench, cast(Mapping[str, Any], plain), str(self.folder),
+                                 self.counterexamples)
 
 
-def _workbench(config: Mapping[str, Any], folder: str) -> Workbench:
-    return Session(OmegaConf.create(dict(config)), Path(folder)).workbench
+def _workbench(config: Mapping[str, Any], folder: str,
+               counterexamples: tuple[str, ...]) -> Workbench:
+    return Session(OmegaConf.create(dict(config)), Path(folder), counterexamples).workbench

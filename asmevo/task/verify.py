@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.report.result import Result, Status
 from asmevo.task.candidate import stored_replacement
+from asmevo.task.counterexamples import used
 from asmevo.task.session import ConfigError, Session
 
 
@@ -41,6 +42,7 @@ class Verify:
             device=session.device.name,
             attempts=1,
             verdicts=_counts(verdicts),
+            counterexamples={"used": used(baseline.dispatches)},
             registry=str(session.registry.path),
             folder=str(session.folder),
             wall_seconds=time.monotonic() - started,

@@ -11,8 +11,8 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.roundtrip import round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
-from asmevo.dispatch.declared import DeclaredOracle
 from asmevo.dispatch.kernel import Kernel
+from asmevo.dispatch.oracle import Oracle
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.equality import EqualityGate
@@ -25,7 +25,7 @@ class Specimen:
     """A kernel and the inputs that are enough to tell its mutants from it."""
 
     kernel: Kernel
-    oracle: DeclaredOracle
+    oracle: Oracle
 
 
 @dataclass(frozen=True)

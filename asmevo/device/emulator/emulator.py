@@ -52,6 +52,7 @@ _DEFAULT_STATE = LaunchState()
 _SCRATCH_BYTES = 1 << 30
 _LARGE_BYTES = 64 << 20
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
+_TRACED_WORKGROUPS = 256  # whose instructions a trace holds at a time
 _TIMELINE_EVENTS = 400_000  # what a page can draw and a trace viewer opens
 
 Bytes = npt.NDArray[np.uint8]
@@ -342,6 +343,22 @@ class EmulatedKernel:
         trace = core.Trace()
         self._execute(dispatch, state, workgroups, trace)
         return trace
+
+    def arguments(self, dispatch: Dispatch) -> bytes:
+        """The kernarg segment of a launch. Raises `UnsupportedError`."""
+        return with_hidden_arguments(self._kernel, dispatch)
+
+    def touched(self, dispatch: Dispatch) -> npt.NDArray[np.uint64]:
+        """Addresses of the lines that a launch touches, of what it adds to memory as well.
+
+        Raises `DeviceFault` and `UnsupportedError`, also for what only a trace cannot run.
+        """
+        order = launch.workgroup_order(dispatch, _DEFAULT_STATE)
+        # Workgroups that learn of one another run together whichever are traced.
+        step = len(order) if self._learns_of_others else _TRACED_WORKGROUPS
+        lines = [self.trace(dispatch, order[first:first + step]).touched_lines()
+                 for first in range(0, len(order), step)]
+        return np.unique(np.concatenate(lines)) * np.uint64(core.LINE_BYTES)
 
     def under(self, models: Sequence[TimingModel], dispatch: Dispatch,
               state: LaunchState = _DEFAULT_STATE, *,

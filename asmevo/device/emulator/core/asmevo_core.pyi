@@ -20,6 +20,8 @@ ABSENT: Final[int]
 # Flat addresses of offset 0 in LDS and in a work-item's private segment.
 SHARED_APERTURE: Final[int]
 PRIVATE_APERTURE: Final[int]
+# Bytes of a memory line, in which a trace counts.
+LINE_BYTES: Final[int]
 # Names and bit values.
 FLAGS: Final[tuple[tuple[str, int], ...]]
 TRAITS: Final[tuple[tuple[str, int], ...]]
@@ -73,6 +75,8 @@ class Trace:
         """How often each of the first ``size`` instructions issued, over all waves."""
     def accesses(self, wave: int) -> list[tuple[int, int, int, int]]:
         """Instruction, lines, LDS cycles and bytes of every memory access of one wave."""
+    def touched_lines(self) -> npt.NDArray[np.uint64]:
+        """Which lines of `LINE_BYTES` any wave touched: addresses / `LINE_BYTES`, ascending."""
 
 def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            grid: tuple[int, int, int], workgroup: tuple[int, int, int],

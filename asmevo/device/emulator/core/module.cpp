@@ -12,6 +12,8 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+
 #include "address_space.hpp"
 #include "launch.hpp"
 #include "sanitizer.hpp"
@@ -208,6 +210,25 @@ nb::list accesses(const Trace& trace, std::size_t wave) {
   return out;
 }
 
+// The distinct memory lines that any wave touched, ascending.
+nb::ndarray<nb::numpy, u64, nb::ndim<1>> touched_lines(const Trace& trace) {
+  auto* lines = new std::vector<u64>;
+  nb::capsule owner(lines, [](void* p) noexcept { delete static_cast<std::vector<u64>*>(p); });
+  std::size_t distinct = 0;
+  const auto settle = [&] {
+    std::sort(lines->begin(), lines->end());
+    lines->erase(std::unique(lines->begin(), lines->end()), lines->end());
+    distinct = lines->size();
+  };
+  for (const WaveTrace& w : trace.waves) {
+    lines->insert(lines->end(), w.lines.begin(), w.lines.end());
+    // Waves share most of their lines, so that few are kept of many.
+    if (lines->size() > 2 * distinct + (1u << 20)) settle();
+  }
+  settle();
+  return {lines->data(), {lines->size()}, owner};
+}
+
 }  // namespace
 
 NB_MODULE(asmevo_core, m) {
@@ -226,6 +247,7 @@ NB_MODULE(asmevo_core, m) {
   m.attr("ABSENT") = kAbsent;
   m.attr("SHARED_APERTURE") = kSharedAperture;
   m.attr("PRIVATE_APERTURE") = kPrivateAperture;
+  m.attr("LINE_BYTES") = kLineBytes;
   m.attr("FLAGS") = nb::make_tuple(
       nb::make_tuple("clamp", int{kFlagClamp}), nb::make_tuple("dpp", int{kFlagDpp}),
       nb::make_tuple("bound_ctrl", int{kFlagBoundCtrl}), nb::make_tuple("offen", int{kFlagOffen}),
@@ -301,7 +323,8 @@ NB_MODULE(asmevo_core, m) {
       .def_prop_ro("wave_count", [](const Trace& t) { return t.waves.size(); })
       .def_prop_ro("entry_count", &entry_count)
       .def("issue_counts", &issue_counts, nb::arg("size"))
-      .def("accesses", &accesses, nb::arg("wave"));
+      .def("accesses", &accesses, nb::arg("wave"))
+      .def("touched_lines", &touched_lines);
 
   m.def("launch", &launch, nb::arg("program"), nb::arg("memory"), nb::arg("order"), nb::kw_only(),
         nb::arg("grid"), nb::arg("workgroup"), nb::arg("user_sgprs"), nb::arg("group_id_sgprs"),

@@ -1,0 +1,1 @@
+"""One real dispatch on disk: its launch, and the memory it touches before and after."""

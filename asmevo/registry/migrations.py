@@ -1,0 +1,31 @@
+"""From the schema of an older registry to the current one, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection
+
+from asmevo.registry.models import SCHEMA_VERSION, Table
+
+OLDEST = 1
+"""The oldest schema that can still be read and brought up to date."""
+
+
+def _captures(connection: Connection) -> None:
+    """Version 2 has a table of captures more."""
+    Table.metadata.tables["capture"].create(connection, checkfirst=True)
+
+
+_STEPS: Mapping[int, Callable[[Connection], None]] = {1: _captures}
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring a database up to date, within the transaction of ``connection``.
+
+    Another process may have done so since the version was looked at, hence it is read again.
+    """
+    version = connection.exec_driver_sql("SELECT version FROM registry_schema").scalar_one()
+    for step in range(version, SCHEMA_VERSION):
+        _STEPS[step](connection)
+    connection.exec_driver_sql("UPDATE registry_schema SET version = ?", (SCHEMA_VERSION,))

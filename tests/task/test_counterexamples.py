@@ -1,0 +1,138 @@
+"""Inputs that exposed a wrong candidate judge later runs of the same kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from asmevo.codeobject.assembly import Edit
+from asmevo.gates.verdict import Gate
+from asmevo.propose.proposal import Direction, Evidence, Proposal
+from asmevo.registry import captures
+from asmevo.registry.records import CaptureReason
+from asmevo.registry.registry import Registry
+from asmevo.report.result import Result, Status
+from asmevo.task.counterexamples import Keeper
+from asmevo.task.session import Session
+from tests.cheats.conftest import configured
+
+# Visible inputs are near 1, where a variance dwarfs the epsilon that is added to it; held-out ones
+# are tiny, and it is all that counts.
+TINY_HELD_OUT = (
+    "kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[{M:4}]",
+    "oracle.families=[normal]", "oracle.held_out_families=[tiny]")
+NO_TINY = ("kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
+           "oracle.families=[normal]", "oracle.held_out_families=[normal]")
+EPSILON = "v_add_f32_e64 v14, v14, s28"
+
+
+class DropsEpsilon:
+    """Proposes the one wrong edit."""
+
+    def __init__(self, **settings: object) -> None:
+        """Those of the proposer that it stands for are of no use to it."""
+
+    def propose(self, evidence: Evidence) -> Iterator[Proposal]:
+        at = evidence.lines.index(EPSILON)
+        yield Proposal((Edit(evidence.kernel, at, at + 1, ("s_nop 0",), "no epsilon"),),
+                       "drops-epsilon", Direction.SIMPLIFICATION, "who needs it")
+
+
+PROPOSER = "proposer._target_=tests.task.test_counterexamples.DropsEpsilon"
+
+
+def wrong(session: Session) -> tuple[str, str]:
+    """Last gate and code for the candidate without epsilon."""
+    lines = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
+    at = lines.index(EPSILON)
+    edit = Edit(session.symbol, at, at + 1, ("s_nop 0",), "no epsilon")
+    _, verdicts = session.gates.judge(session.baseline, session.toolchain,
+                                      assembly=session.assembly.apply([edit]))
+    return verdicts[-1].gate.value, verdicts[-1].code
+
+
+def test_a_held_out_input_is_kept_and_used(run: Callable[..., Result], tmp_path: Path) -> None:
+    """With no tiny input of its own, a later run would have believed the candidate."""
+    session = configured(tmp_path / "no-registry", *NO_TINY)
+    assert wrong(session)[0] == Gate.G3.value  # passes every comparison
+
+    first = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+    assert (first.status, first.attempts) == (Status.NONE, 1)
+    assert first.verdicts["G2"]["fail"] == 1
+    assert first.counterexamples == {"used": [], "kept": ["M4-tiny"], "refused": []}
+
+    later = run("task=optimize", *NO_TINY, PROPOSER)
+    (used,) = later.counterexamples["used"]
+    assert later.verdicts["G2"]["fail"] == 1
+    # What exposed it is known already, under the name that it has now.
+    assert later.counterexamples == {"used": [used], "kept": [], "refused": []}
+    session = configured(tmp_path, *NO_TINY)
+    assert wrong(session) == (Gate.G2.value, "held-out")
+    (dispatch,) = [d for d in session.baseline.dispatches if d.name == used]
+    assert dispatch.held_out
+    assert session.baseline.timed_dispatches == (0,)
+
+
+def test_what_the_oracle_has_is_not_run_twice(run: Callable[..., Result], tmp_path: Path) -> None:
+    for _ in range(2):
+        result = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+    assert result.counterexamples == {"used": [], "kept": [], "refused": []}
+    session = configured(tmp_path, *TINY_HELD_OUT)
+    assert [d.name for d in session.baseline.dispatches] == ["M2-normal", "M4-tiny"]
+    assert len(session.counterexamples) == 1
+
+
+def test_another_kernel_has_its_own(run: Callable[..., Result], tmp_path: Path) -> None:
+    run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+    session = configured(tmp_path, "kernel=aiter_topksoftmax")
+    assert session.counterexamples == ()
+
+
+def test_workers_judge_by_the_same(run: Callable[..., Result], tmp_path: Path) -> None:
+    """A worker that starts late does not see what the registry has got since."""
+    run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+    session = configured(tmp_path, *NO_TINY)
+    workbench = session.workbench_factory()()
+    assert [d.sha256 for d in workbench.baseline.dispatches] == [
+        d.sha256 for d in session.baseline.dispatches]
+    assert len(workbench.baseline.dispatches) == 2
+    earlier = Session(session.config, tmp_path, counterexamples=())
+    assert len(earlier.workbench_factory()().baseline.dispatches) == 1
+
+
+@pytest.mark.parametrize("limit", ["number", "bytes"])
+def test_no_more_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                 limit: str) -> None:
+    overrides = ("kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
+                 "oracle.families=[normal,tiny,wide,boundary]")
+    session = configured(tmp_path, *overrides)
+    registry: Registry = session.registry
+    registry.record_original(session.code_object, "test")
+    dispatches = {d.sha256: d for d in session.baseline.dispatches}
+    size = sum(len(r.data) for r in session.baseline.dispatches[0].regions)
+    if limit == "number":
+        monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLES", 2)
+    else:
+        monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLE_BYTES", 3 * size - 1)
+    keeper = Keeper(registry, session.baseline, dispatches)
+    for _ in range(2):
+        for sha256 in dispatches:
+            keeper.keep(sha256)
+    assert keeper.kept == ["M2-normal", "M2-tiny"]
+    assert keeper.refused == ["M2-wide", "M2-boundary"]
+    keeper.keep("0" * 64)
+    kept = registry.captures(session.code_object.sha256, session.symbol)
+    assert [record.reason for record in kept] == [CaptureReason.COUNTEREXAMPLE] * 2
+    assert all(record.held_out and record.size == size for record in kept)
+
+
+def test_what_cannot_be_recorded_costs_nothing(tmp_path: Path) -> None:
+    session = configured(tmp_path, *TINY_HELD_OUT)
+    session.registry.record_original(session.code_object, "test")
+    broken = replace(session.baseline.dispatches[0], grid=(1 << 20, 1, 1))
+    keeper = Keeper(session.registry, session.baseline, {"1" * 64: broken})
+    keeper.keep("1" * 64)
+    assert (keeper.kept, keeper.refused) == ([], [broken.name])
