@@ -34,6 +34,7 @@ from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.precision import Floats
 from asmevo.gates.replay import check_replay
+from asmevo.gates.skeleton import Skeleton, skeleton
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
@@ -168,6 +169,17 @@ class Baseline:
     def operand_uses(self) -> OperandUses:
         """Which of them reach its vector and memory instructions."""
         return OperandUses.of(self._values, self.pointer_words, original=True)
+
+    @cached_property
+    def followed(self) -> int:
+        """The registers through which `launch_uses` and `operand_uses` follow values, a mask."""
+        _ = self.launch_uses, self.operand_uses
+        return self._values.followed
+
+    @cached_property
+    def skeleton(self) -> Skeleton:
+        """Everything on which those two depend."""
+        return skeleton(self.program, self.followed)
 
     @cached_property
     def _values(self) -> Values:

@@ -38,6 +38,7 @@ _NARROWING_VECTOR = (
 )
 # A carry tells how two numbers compare; those of addresses change with the order of additions.
 _CARRYING = ("s_addc_u32", "s_subb_u32")
+NARROWING = (*_NARROWING, *_NARROWING_VECTOR)
 _UNIFORM = Taint.KERNARG | Taint.WORKGROUP | Taint.HARDWARE
 _LOADED = Taint.MEMORY | Taint.LDS
 _MOST_NAMED = 4

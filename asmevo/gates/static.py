@@ -14,6 +14,7 @@ from asmevo.gates.baseline import Baseline, findings
 from asmevo.gates.launch_uses import LaunchUses, changed_uses
 from asmevo.gates.operand_uses import OperandUses, changed_operands
 from asmevo.gates.resources import resource_findings
+from asmevo.gates.skeleton import skeleton
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.instruction import Instruction, OperandKind
@@ -102,6 +103,8 @@ class StaticGate:
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
         )
+        if skeleton(code, baseline.followed) == baseline.skeleton:
+            return
         values = baseline.values_of(code, kernel.descriptor)
         uses = LaunchUses.of(values, baseline.pointer_words)
         yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers)

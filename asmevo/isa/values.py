@@ -111,6 +111,8 @@ class Values:
         self.program = program
         self.cfg = Cfg.of(program) if cfg is None else cfg
         self.numbers = numbers
+        # The registers that were looked at so far, as a mask.
+        self.followed = 0
         self._entry = entry
         self._effects = effects(program, self.cfg)
         self._arrivals: dict[tuple[int, int], frozenset[int]] = {}
@@ -159,6 +161,7 @@ class Values:
         return (i.is_load or i.is_atomic) and i.unit is not Unit.SMEM
 
     def _reaching(self, index: int, register: int) -> Node:
+        self.followed |= 1 << register
         block = self.cfg.blocks[self.cfg.block_of[index]]
         found: set[int] = set()
         if self._last_writers(register, block.start, index, found):

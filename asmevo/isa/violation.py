@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_ENCODING = re.compile(r"(?<=\w)_e(?:32|64)(?= |$)")
+_BRANCHES = ("s_branch", "s_cbranch")
+
 _REGISTER = re.compile(r"\b([sva])(?:(\d+)\b|\[(\d+):(\d+)\])")
 
 
@@ -28,8 +31,8 @@ class Violation:
 
     @property
     def signature(self) -> tuple[str, str, str, int]:
-        """Identity that survives edits elsewhere in the kernel."""
-        return (self.kind, self.producer_text, self.consumer_text, self.registers)
+        """Identity that survives edits elsewhere in the kernel, and another encoding."""
+        return (self.kind, _plain(self.producer_text), _plain(self.consumer_text), self.registers)
 
     @property
     def shape(self) -> tuple[str, str, str]:
@@ -46,5 +49,11 @@ class Violation:
             webs.append((bank, low, high))
             return f"{bank}{{{len(webs) - 1}+0:{high - low}}}"
 
-        producer = _REGISTER.sub(named, self.producer_text)
-        return (self.kind, producer, _REGISTER.sub(named, self.consumer_text))
+        producer = _REGISTER.sub(named, _plain(self.producer_text))
+        return (self.kind, producer, _REGISTER.sub(named, _plain(self.consumer_text)))
+
+
+def _plain(text: str) -> str:
+    """Without the size of the encoding, and without a branch's distance."""
+    text = _ENCODING.sub("", text, count=1)
+    return text.partition(" ")[0] if text.startswith(_BRANCHES) else text
