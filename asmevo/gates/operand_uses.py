@@ -24,6 +24,7 @@ _SCALARS = (1 << SGPR_LIMIT) - 1
 _UNIFORM = Taint.KERNARG | Taint.WORKGROUP | Taint.HARDWARE
 _LOADED = Taint.MEMORY | Taint.LDS
 _LAUNCH = ("kernarg", "launch")
+_KINDS = ("scalar memory", "vector memory", "vector arithmetic")
 
 # A kind of instruction and what its address is made of.
 Address = tuple[str, frozenset[Form]]
@@ -51,15 +52,25 @@ class OperandUses:
         addresses: dict[Address, int] = {}
         loaded: dict[tuple[str, Taint], int] = {}
         computed: set[int] = set()
+        seen = dict.fromkeys(_KINDS, 0)  # what was looked at since it was written, in this block
+        block = -1
         for index, i in enumerate(values.program.instructions):
             if not values.cfg.reachable(index):
                 continue
+            if values.cfg.block_of[index] != block:
+                block = values.cfg.block_of[index]
+                seen = dict.fromkeys(_KINDS, 0)
             if original and i.unit is Unit.SALU:
                 computed.update(values.after(index, r) for r in members(i.writes & _SCALARS))
             kind = _kind(i)
+            read = 0 if kind is None else i.reads & _SCALARS & ~seen[kind]
+            if kind is not None:
+                seen[kind] |= read
+            if written := i.writes & _SCALARS:
+                seen = {other: known & ~written for other, known in seen.items()}
             if kind is None:
                 continue
-            for register in members(i.reads & _SCALARS):
+            for register in members(read):
                 number = values.before(index, register)
                 taint = numbers.taints[number]
                 if taint & _LOADED:
@@ -75,10 +86,10 @@ class OperandUses:
 
 def _kind(i: Instruction) -> str | None:
     if i.unit is Unit.SMEM:
-        return "scalar memory"
+        return _KINDS[0]
     if i.accesses_memory:
-        return "vector memory"
-    return None if i.unit is Unit.SALU or i.is_branch else "vector arithmetic"
+        return _KINDS[1]
+    return None if i.unit is Unit.SALU or i.is_branch else _KINDS[2]
 
 
 def _address(number: int, numbers: Numbers, pointers: Container[int]) -> frozenset[Form] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
 from asmevo.threats.threat import Threat
-from asmevo.threats.trick import before, edited, removed, replaced
+from asmevo.threats.trick import Rewritten, before, edited, removed, replaced
 from asmevo.threats.weaker import Weaker
 
 # Of both rows that a workgroup takes.
@@ -30,6 +30,9 @@ THREATS = (
            edited(*(before(_WEIGHTS, "v_and_b32_e32 v14, 0xfffff000, v14", nth=path)
                     for path in (0, 1))),
            Gate.G2, ("less-precise",), Weaker.STATIC),
+    Threat("B11", "results are truncated instead of rounded", "gemm",
+           Rewritten(lambda line: line.replace("v_add3_u32", "v_mov_b32_e32").split(", v115")[0]),
+           Gate.G2, ("max-abs", "less-precise"), Weaker.NORM),
     Threat("B11", "the bias is not added", "gemm",
            edited(replaced("v_add_f32_dpp v119, v109, v101 row_newbcast:15",
                            "v_mov_b32_e32 v119, v101", nth=0)),

@@ -9,7 +9,7 @@ from asmevo.gates.verdict import Gate
 from asmevo.isa.resources import register_use
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import ANY, Threat
-from asmevo.threats.trick import Bytes, Derived, EditMismatch, before, edited
+from asmevo.threats.trick import Bytes, Derived, EditMismatch
 
 # Words of a kernel descriptor (LLVM, "Kernel Descriptor").
 _PRIVATE, _KERNARG, _RSRC1, _RSRC2, _PROPERTIES = 4, 8, 48, 52, 56
@@ -65,7 +65,4 @@ THREATS = (
     Threat("B19", "the text understates vector registers", "topksoftmax",
            Derived(lambda subject: subject.with_directive("amdhsa_next_free_vgpr", "8")),
            Gate.G0, ("rebuild-refused",)),
-    Threat("B19", "a scalar register beyond the allocation", "layer_norm",
-           edited(before("s_endpgm", "s_mov_b32 s101, 0")),
-           Gate.G4, ("below-floor", "not-better")),
 )

@@ -117,6 +117,8 @@ _REGISTERS = (
     equal("a pair of registers has another name", LN, Rewritten(
         lambda line: renamed({"v14": "v246", "v15": "v247"})(line).replace(
             "v[14:15]", "v[246:247]"))),
+    equal("one more scalar register is used, and allocated", LN, edited(
+        before("s_endpgm", "s_mov_b32 s101, 0"))),
     equal("two registers change names", LN, Rewritten(renamed({"v212": "v216", "v216": "v212"}))),
 )
 # Arithmetic.
