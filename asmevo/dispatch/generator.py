@@ -17,7 +17,8 @@ class GeneratorError(AsmEvoError):
     """A kernel YAML names a generator or family that does not exist or does not fit the element."""
 
 
-FAMILIES = ("normal", "tiny", "wide", "boundary", "zeros")
+FAMILIES = ("normal", "tiny", "wide", "boundary", "small", "zeros")
+SMALL = 16  # integers of the family ``small`` are below it
 
 
 def to_bytes(values: Floats, element: ElementType) -> bytes:
@@ -92,6 +93,7 @@ _FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] 
     "tiny": _tiny,
     "wide": _wide,
     "boundary": _boundary,
+    "small": _normal,
 }
 
 
@@ -100,7 +102,8 @@ def generate(
 ) -> bytes:
     """Bytes of ``count`` elements of an input family.
 
-    Integer and opaque elements are uniform over their whole range in every family but ``zeros``.
+    Integer and opaque elements are uniform over their whole range in every family but ``zeros``
+    and ``small``, whose integers are below 16: indices and counts that lead nowhere far.
     """
     if family not in FAMILIES:
         known = ", ".join(FAMILIES)
@@ -110,4 +113,6 @@ def generate(
         return bytes(size)  # untouched by anybody: memory that does not yet exist
     if element.is_float:
         return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
+    if family == "small":
+        return rng.integers(0, SMALL, count).astype(element.dtype).tobytes()
     return rng.bytes(size)

@@ -20,8 +20,13 @@ from asmevo.codeobject.roundtrip import RoundTripReport, round_trip
 from asmevo.codeobject.toolchain import Toolchain
 from asmevo.device.device import Device
 from asmevo.device.isolated.device import IsolatedDevice
+from asmevo.dispatch.inferred.declaration import declaration_text
+from asmevo.dispatch.inferred.inference import Inferred
+from asmevo.dispatch.inferred.inference_error import InferenceError
+from asmevo.dispatch.inferred.oracle import InferredOracle
 from asmevo.dispatch.kernel import Kernel
 from asmevo.dispatch.oracle import Oracle
+from asmevo.durable import write_atomically
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
@@ -31,6 +36,7 @@ from asmevo.registry.registry import Registry
 from asmevo.search.settings import Search
 from asmevo.search.workbench import Workbench
 from asmevo.task.counterexamples import joined, known
+from asmevo.task.probe import probe
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +103,30 @@ class Session:
         return make(self.config, group, kind)
 
     @cached_property
-    def kernel(self) -> Kernel:
+    def given_kernel(self) -> Kernel:
+        """The kernel as its YAML has it."""
         return cast(Kernel, self._make("kernel", Kernel))
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel with the declaration that the oracle infers, or else as its YAML has it."""
+        return self.given_kernel if self.inferred is None else self.inferred.kernel
+
+    @cached_property
+    def inferred(self) -> Inferred | None:
+        """What the inferred oracle found; ``None`` with any other oracle."""
+        if not isinstance(self.oracle, InferredOracle):
+            return None
+        loaded = self.device.load(self.code_object, self.symbol)
+        written = self.folder / "inferred.yaml"
+        try:
+            found = self.oracle.infer(self.given_kernel, self.code_object, probe(loaded))
+        except InferenceError as error:
+            if error.draft:
+                write_atomically(written, error.draft.encode())
+            raise
+        write_atomically(written, declaration_text(found).encode())
+        return found
 
     @cached_property
     def device(self) -> Device:
@@ -135,12 +163,12 @@ class Session:
     @cached_property
     def code_object(self) -> CodeObject:
         """The original."""
-        return CodeObject.parse(self.kernel.source.read())
+        return CodeObject.parse(self.given_kernel.source.read())
 
     @cached_property
     def symbol(self) -> str:
         """The kernel symbol to work on."""
-        return self.code_object.kernel(self.kernel.symbol).symbol
+        return self.code_object.kernel(self.given_kernel.symbol).symbol
 
     @cached_property
     def round_trip(self) -> RoundTripReport:
@@ -148,7 +176,7 @@ class Session:
         report = round_trip(self.code_object, self.toolchain)
         if not report.identical:
             raise RoundTripError(
-                f"'{self.kernel.source.describe()}' does not survive its round trip (first "
+                f"'{self.given_kernel.source.describe()}' does not survive its round trip (first "
                 f"difference at byte {report.first_difference}), so it may not be edited"
             )
         return report
