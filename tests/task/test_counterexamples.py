@@ -85,6 +85,15 @@ def test_what_the_oracle_has_is_not_run_twice(run: Callable[..., Result], tmp_pa
         assert len(session.counterexamples) == 1
 
 
+def test_they_can_be_left_out(run: Callable[..., Result], tmp_path: Path) -> None:
+    """A run that shall not depend on earlier ones, or be compared with another's."""
+    run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+    with configured(tmp_path, *NO_TINY, "counterexamples=false") as session:
+        assert len(session.baseline.dispatches) == 1
+    with configured(tmp_path, *NO_TINY) as session:
+        assert len(session.baseline.dispatches) == 2
+
+
 def test_another_kernel_has_its_own(run: Callable[..., Result], tmp_path: Path) -> None:
     run("task=optimize", *TINY_HELD_OUT, PROPOSER)
     with configured(tmp_path, "kernel=aiter_topksoftmax") as session:
