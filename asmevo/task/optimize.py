@@ -130,7 +130,7 @@ def _measured_again(session: Session, best: Node) -> float | None:
     """The winner's speedup in a fresh process; ``None`` when there is no winner or no speedup."""
     if not best.number:
         return None
-    fresh = session.fresh_device()
+    fresh = session.remeasuring_device()
     try:
         speedup, verdict = measured_again(
             session.baseline, CodeObject.parse(best.code), fresh, session.toolchain,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import re
@@ -85,6 +86,10 @@ def _not_made(error: InstantiationException, group: str) -> str:
         if lacking := re.search(r"missing \d+ required [\w-]+ arguments?: (.+)", reason):
             return f"{where} lacks {lacking[1]}"
     return f"{where}: {reason or text.splitlines()[0]}"
+
+
+_SIMULATED_XCDS = "device.timing.sampling.xcds"
+_EVERY_XCD = 1 << 10  # more than any device has
 
 
 class Session:
@@ -206,6 +211,19 @@ class Session:
         """The device in a new process, which starts when it is first used."""
         plain = OmegaConf.to_container(self.config.device, resolve=True)
         return IsolatedDevice(self.device, cast(Mapping[str, Any], plain),
+                              self.gates.isolation)
+
+    def remeasuring_device(self) -> IsolatedDevice:
+        """A device in a new process for a last look at a winner.
+
+        A cycle model then simulates every XCD: what it left out while the search went on cannot
+        have been slow.
+        """
+        config = copy.deepcopy(self.config)
+        if OmegaConf.select(config, _SIMULATED_XCDS) is not None:
+            OmegaConf.update(config, _SIMULATED_XCDS, _EVERY_XCD)
+        plain = OmegaConf.to_container(config.device, resolve=True)
+        return IsolatedDevice(make(config, "device", Device), cast(Mapping[str, Any], plain),
                               self.gates.isolation)
 
     @cached_property

@@ -106,3 +106,15 @@ def test_limits_must_let_something_run(change: dict[str, float]) -> None:
                 "samples": 20, "warmup": 5, "cosine": 0.9999, "max_abs": 1e-3}
     with pytest.raises(SettingError, match="candidate"):
         from_settings(**{**settings, **change})  # type: ignore[arg-type]
+
+
+def test_a_winner_is_measured_again_on_every_xcd(session: Session) -> None:
+    """A search times parts of large launches; its winner must not be slow in the rest."""
+    again = session.remeasuring_device()
+    try:
+        assert again.name != session.device.name
+        kernel = again.load(session.code_object, session.symbol)
+        (dispatch, *_) = session.baseline.dispatches
+        assert kernel.time(dispatch, LaunchState(), samples=1, warmup=0).median_us > 0
+    finally:
+        again.close()

@@ -46,5 +46,6 @@ def test_the_mixture_of_experts_is_timed_and_its_atomics_are_noise(tmp_path: Pat
     baseline = made.baseline
     baseline.self_check(made.gates.tolerance)
     # bf16 results below 4: an addition in another order moves a few steps of 1/64 at most.
-    assert 0 < baseline.noise[0] < 0.1
+    noise = baseline.noise(0).values()
+    assert 0 < max(n.max_abs for n in noise) < 0.1
     assert baseline.timing(0, samples=1, warmup=0).samples_us[0] > 10
