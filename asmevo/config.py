@@ -158,6 +158,14 @@ class ValidateTimingConfig(TaskConfig):
 
 
 @dataclass
+class ThreatsConfig(TaskConfig):
+    _convert_: str = "all"
+    rows: list[str] = MISSING
+    kernels: list[str] = MISSING
+    subjects: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -198,4 +206,5 @@ def register() -> None:
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
+    store.store(group="task", name="threats_schema", node=ThreatsConfig)
     store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

@@ -151,16 +151,22 @@ class Dispatch:
     movable: bool = field(default=True, compare=False)
     recorded: tuple[bytes, ...] | None = field(default=None, compare=False, repr=False)
 
-    def with_poisoned_outputs(self, seed: int) -> Dispatch:
+    def with_poisoned_outputs(self, seed: int | None) -> Dispatch:
         """The same launch with pure outputs and guards filled with pseudo-random bytes of ``seed``.
 
-        A kernel that leaves part of an output unwritten then differs between seeds.
+        A kernel that leaves part of an output unwritten then differs between seeds. Without a seed
+        all bits of the outputs are set, which is NaN in every floating-point format but the
+        8-bit ones.
         """
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed or 0)
+
+        def filling(size: int) -> bytes:
+            return bytes([0xFF]) * size if seed is None else rng.bytes(size)
+
         regions = tuple(
             replace(
-                r, guard_seed=seed,
-                data=rng.bytes(len(r.data)) if r.role is Role.OUTPUT else r.data,
+                r, guard_seed=seed or 0,
+                data=filling(len(r.data)) if r.role is Role.OUTPUT else r.data,
             )
             for r in self.regions
         )

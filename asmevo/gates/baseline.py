@@ -31,12 +31,14 @@ from asmevo.errors import AsmEvoError
 from asmevo.gates.errors import OracleError as OracleError
 from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
+from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.precision import Floats
 from asmevo.gates.replay import check_replay
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
 from asmevo.isa.value_numbers import Numbers
+from asmevo.isa.values import Values
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
 from asmevo.operation.declared import expected
@@ -49,11 +51,12 @@ class Condition:
     """What one verification repeat varies, and a correct kernel may not depend on.
 
     ``displacement`` moves every buffer by that many bytes, ``output_seed`` fills pure outputs
-    before the launch, ``state`` sets undefined registers, LDS and workgroup order.
+    before the launch (None: with ones, NaN in 16 and 32 bits), ``state`` sets undefined
+    registers, LDS and workgroup order.
     """
 
     state: LaunchState
-    output_seed: int
+    output_seed: int | None
     displacement: int
 
     def prepare(self, dispatch: Dispatch) -> Dispatch:
@@ -66,6 +69,7 @@ _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.S
 # Runs of the original under other workgroup orders, from which its noise is known.
 _ENVELOPE_RUNS = 5
 _PAGE = 4096
+_NAN_REPEAT = 2
 _MOST_PAGES_DOWN = 0x5_0000_0000
 _LIMIT_FACTOR = 8
 _LIMIT_SLACK = 100_000
@@ -80,7 +84,8 @@ def condition(repeat: int, seed: int) -> Condition:
     pages = int(rng.integers(1, _MOST_PAGES_DOWN))
     return Condition(
         state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)]),
-        output_seed=output_seed,
+        # Zero times what an output held is zero, but for NaN.
+        output_seed=None if repeat % 3 == _NAN_REPEAT else output_seed,
         displacement=-pages * _PAGE,
     )
 
@@ -157,15 +162,23 @@ class Baseline:
     @cached_property
     def launch_uses(self) -> LaunchUses:
         """Where arguments, ids and data decide what the original does."""
-        descriptor = self.code_object.kernel(self.kernel).descriptor
-        return self.uses_of(self.program, descriptor)
-
-    def uses_of(self, code: Program, descriptor: KernelDescriptor) -> LaunchUses:
-        """The same of a candidate."""
-        return LaunchUses.of(code, entry_sources(descriptor), self.numbers, self._pointer_words)
+        return LaunchUses.of(self._values, self.pointer_words)
 
     @cached_property
-    def _pointer_words(self) -> frozenset[int]:
+    def operand_uses(self) -> OperandUses:
+        """Which of them reach its vector and memory instructions."""
+        return OperandUses.of(self._values, self.pointer_words, original=True)
+
+    @cached_property
+    def _values(self) -> Values:
+        return self.values_of(self.program, self.code_object.kernel(self.kernel).descriptor)
+
+    def values_of(self, code: Program, descriptor: KernelDescriptor) -> Values:
+        """The values of a candidate, with numbers that the original's can be compared with."""
+        return Values(code, entry_sources(descriptor), self.numbers)
+
+    @cached_property
+    def pointer_words(self) -> frozenset[int]:
         return frozenset(offset + word for dispatch in self.dispatches
                          for offset in (p.offset for p in dispatch.pointers if p.holder is None)
                          for word in (0, 4))
@@ -250,6 +263,12 @@ class Baseline:
         at = condition(0, self.seed)
         found = loaded.sanitize(self.prepared(index, 0), at.state)
         return frozenset(found.errors_by_class)
+
+    def instructions(self, index: int) -> int:
+        """Wave-instructions that the original executes on a dispatch."""
+        if index not in self._instructions:
+            self.reference(index, 0)
+        return self._instructions[index]
 
     def instruction_limit(self, index: int) -> int:
         """Wave-instructions after which a candidate counts as endless on a dispatch.

@@ -102,7 +102,8 @@ class EqualityGate:
             if truth is None or truth.size * region.element.size != len(region.data):
                 continue
             lost = self.precision.lost(truth, to_floats(expected[number][data], region.element),
-                                       to_floats(actual[number][data], region.element))
+                                       to_floats(actual[number][data], region.element),
+                                       baseline.noise(index).get(region.name))
             if lost is not None:
                 return f"dispatch '{dispatch.name}', region '{region.name}': {lost}"
         return None

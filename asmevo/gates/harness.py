@@ -17,6 +17,7 @@ from asmevo.gates.commit import CommitGate
 from asmevo.gates.equality import EqualityGate
 from asmevo.gates.latency import LatencyGate, SettingError
 from asmevo.gates.precision import Precision
+from asmevo.gates.reach import ReachGate
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import CandidateGate, Trial
 from asmevo.gates.verdict import Verdict
@@ -42,6 +43,7 @@ class Gates:
     tolerance: Tolerance = field(default_factory=Tolerance)
     sanitize: bool = True
     isolation: Limits | None = None
+    reach: CandidateGate = field(default_factory=ReachGate)
 
     def __post_init__(self) -> None:
         if not 3 <= self.equality.repeats <= _MOST_REPEATS:
@@ -56,10 +58,13 @@ class Gates:
         """Send a candidate through G0 to G3; give either its assembly or the built object."""
         trial = Trial(baseline, toolchain, assembly=assembly, code_object=code_object)
         verdicts: list[Verdict] = []
-        for gate in (self.assemble, self.static, self.equality, self.latency):
+        for gate in (self.assemble, self.static, self.equality, self.reach, self.latency):
             for repeat in range(gate.repeats):
-                verdicts.append(gate.judge(trial, repeat))
-                if not verdicts[-1].passed:
+                verdict = gate.judge(trial, repeat)
+                # One verdict for each repeat of G2's equality; a block that is reached adds none.
+                if gate is not self.reach or not verdict.passed:
+                    verdicts.append(verdict)
+                if not verdict.passed:
                     return trial, tuple(verdicts)
         if trial.speedup is not None and trial.speedup > self.commit.s_floor:
             checked = self._check(trial)

@@ -15,14 +15,14 @@ inputs vary them; and work-item ids in vector operations that do not compare, wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, members
 from asmevo.isa.value_numbers import Numbers, Taint
-from asmevo.isa.values import Source, Values
+from asmevo.isa.values import Values
 
 # Scalar operations that lose part of what they are given, and vector ones that compare integers.
 _NARROWING = (
@@ -65,14 +65,12 @@ class LaunchUses:
     narrowed: dict[int, int]
 
     @staticmethod
-    def of(program: Program, entry: Mapping[int, Source], numbers: Numbers,
-           pointers: Container[int] = ()) -> LaunchUses:
-        """``entry`` is what the launch puts into registers, ``pointers`` the offsets of the
-        kernarg's words that are parts of pointers.
+    def of(values: Values, pointers: Container[int] = ()) -> LaunchUses:
+        """``pointers`` are the offsets of the kernarg's words that are parts of pointers.
 
         Raises `ControlFlowError` for code that cannot be followed.
         """
-        values = Values(program, entry, numbers)
+        program, numbers = values.program, values.numbers
         counts: Counter[Use] = Counter()
         first: dict[Use, int] = {}
         narrowed: dict[int, int] = {}

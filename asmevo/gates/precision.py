@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asmevo.dispatch.comparison import Noise
 from asmevo.errors import AsmEvoError
 
 Floats = NDArray[np.float64]
@@ -37,8 +38,13 @@ class Precision:
             raise PrecisionError(
                 f"gates.precision_slack must be finite and not negative, not {self.slack}")
 
-    def lost(self, truth: Floats, original: Floats, candidate: Floats) -> str | None:
+    def lost(
+        self, truth: Floats, original: Floats, candidate: Floats, noise: Noise | None = None
+    ) -> str | None:
         """How a candidate is farther from ``truth``, in words; ``None`` when it is not.
+
+        ``noise`` is what the order of workgroups makes in the original: its errors under one order
+        say no more than that of its errors under another.
 
         NaN in ``truth`` leaves an element open; NaN and infinities of the results are left to
         their comparison with one another.
@@ -50,11 +56,12 @@ class Precision:
         before, after = np.abs(original[meant] - exact), np.abs(candidate[meant] - exact)
         least = _RESOLUTION * float(np.abs(exact).max())
         rms_before, rms_after = _rms(before), _rms(after)
-        if rms_after > (1.0 + self.slack) * rms_before + least:
+        noise = noise or Noise()
+        if rms_after > (1.0 + self.slack) * rms_before + noise.rms + least:
             return (f"its root mean square error against the reference is {rms_after:.4g}, the "
                     f"original's {rms_before:.4g}")
         largest_before, largest_after = float(before.max()), float(after.max())
-        if largest_after > _LARGEST_FACTOR * largest_before + least:
+        if largest_after > _LARGEST_FACTOR * largest_before + noise.max_abs + least:
             return (f"its largest error against the reference is {largest_after:.4g}, the "
                     f"original's {largest_before:.4g}")
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.errors import RebuildError
 from asmevo.codeobject.requirements import check_segments, code_use
 from asmevo.codeobject.resources import counts
@@ -30,7 +31,9 @@ def resource_findings(
             f"the code uses {needed} vector registers, the descriptor allocates "
             f"{descriptor.next_free_vgpr}"
         )
-    if sgprs > descriptor.next_free_sgpr:
+    own_sgprs = register_use(program(original, symbol))[2]
+    if sgprs > descriptor.next_free_sgpr and not (
+            sgprs <= own_sgprs and descriptor.next_free_sgpr >= before.descriptor.next_free_sgpr):
         yield "resources", (
             f"the code uses {sgprs} scalar registers, the descriptor allocates "
             f"{descriptor.next_free_sgpr}"

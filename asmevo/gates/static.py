@@ -11,7 +11,8 @@ from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, findings
-from asmevo.gates.launch_uses import changed_uses
+from asmevo.gates.launch_uses import LaunchUses, changed_uses
+from asmevo.gates.operand_uses import OperandUses, changed_operands
 from asmevo.gates.resources import resource_findings
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
@@ -38,7 +39,7 @@ REVIEWED_OPS = frozenset({
     "v_pk_mov_b32", "v_perm_b32", "v_and_or_b32", "v_lshl_or_b32", "v_lshl_add_u32",
     "ds_read_b32", "ds_read_b64", "ds_read_b128", "ds_read2_b32", "ds_read2_b64",
     "ds_read2st64_b32", "ds_read2st64_b64", "ds_write_b32", "ds_write_b64", "ds_write_b128",
-    "ds_write2_b32", "ds_write2_b64",
+    "ds_write2_b32", "ds_write2_b64", "ds_write2st64_b32", "ds_write2st64_b64",
 })
 
 # A candidate may hold no more of these than the original: each changes mode, control or scheduling
@@ -101,8 +102,11 @@ class StaticGate:
         yield from _new_violations(
             baseline.violations, findings(code, kernel.descriptor), code
         )
-        uses = baseline.uses_of(code, kernel.descriptor)
+        values = baseline.values_of(code, kernel.descriptor)
+        uses = LaunchUses.of(values, baseline.pointer_words)
         yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers)
+        operands = OperandUses.of(values, baseline.pointer_words, original=False)
+        yield from changed_operands(baseline.operand_uses, operands, code)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)
@@ -143,27 +147,57 @@ def _special_writes(original: Program, candidate: Program) -> Iterator[tuple[str
 
 
 def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
+    """Accesses whose cache bits the original does not have, or that lost those that it has.
+
+    A load that is only marked as non-temporal sees what it would see without the mark
+    (LLVM "User Guide for AMDGPU Backend", memory model gfx942); it may gain or lose that.
+    """
     def accesses(code: Program) -> Counter[tuple[str, ...]]:
         return Counter(
-            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m)))
+            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m) and not _hint(i, m)))
             for i in code.instructions
             if i.accesses_memory
         )
 
-    known = accesses(original)
-    for access, count in accesses(candidate).items():
+    known, found = accesses(original), accesses(candidate)
+    for access, count in found.items():
         if len(access) > 1 and count > known[access]:
             yield "coherence", f"{count} {' '.join(access)} where the original has {known[access]}"
+    for access, count in known.items():
+        # Bits that are gone, unless the whole access is.
+        plain = access[:1]
+        if len(access) > 1 and found[access] < count and found[plain] > known[plain]:
+            yield "coherence", (
+                f"{found[access]} {' '.join(access)} where the original has {count}: "
+                f"{found[plain]} without"
+            )
+
+
+def _hint(instruction: Instruction, modifier: str) -> bool:
+    return modifier == "nt" and "_load_" in instruction.op
 
 
 def _new_violations(
     original: Sequence[Violation], candidate: Sequence[Violation], code: Program
 ) -> Iterator[tuple[str, str]]:
-    """Violations beyond the original's, counted by signature: production objects have their own."""
+    """Violations beyond the original's, which production objects have: one by one the same, or
+    those that are left the same but for the names of registers.
+    """
     allowed = Counter(v.signature for v in original)
+    unmatched = []
     for violation in candidate:
         if allowed[violation.signature] > 0:
             allowed[violation.signature] -= 1
+        else:
+            unmatched.append(violation)
+    gone: Counter[tuple[str, str, str]] = Counter()
+    for violation in original:
+        if allowed[violation.signature] > 0:
+            allowed[violation.signature] -= 1
+            gone[violation.shape] += 1
+    for violation in unmatched:
+        if gone[violation.shape] > 0:
+            gone[violation.shape] -= 1
             continue
         where = f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x}"
         if violation.kind == "undefined-read":

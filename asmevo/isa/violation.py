@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+_REGISTER = re.compile(r"\b([sva])(?:(\d+)\b|\[(\d+):(\d+)\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +30,21 @@ class Violation:
     def signature(self) -> tuple[str, str, str, int]:
         """Identity that survives edits elsewhere in the kernel."""
         return (self.kind, self.producer_text, self.consumer_text, self.registers)
+
+    @property
+    def shape(self) -> tuple[str, str, str]:
+        """What stays when registers are renamed: the texts with registers in order of appearance.
+        """
+        webs: list[tuple[str, int, int]] = []
+
+        def named(match: re.Match[str]) -> str:
+            bank, low = match[1], int(match[2] or match[3])
+            high = int(match[4] or low)
+            for number, (other, first, last) in enumerate(webs):
+                if other == bank and first <= low and high <= last:
+                    return f"{bank}{{{number}+{low - first}:{high - low}}}"
+            webs.append((bank, low, high))
+            return f"{bank}{{{len(webs) - 1}+0:{high - low}}}"
+
+        producer = _REGISTER.sub(named, self.producer_text)
+        return (self.kind, producer, _REGISTER.sub(named, self.consumer_text))

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asmevo.failure import printable
-from asmevo.report import timing
+from asmevo.report import threats, timing
 from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
@@ -25,7 +25,8 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     details = result.details or {}
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "capture": _capture, "compile": _compile,
-             "validate_timing": _validate_timing, "profile": _profile}[result.task]
+             "validate_timing": _validate_timing, "profile": _profile,
+             "threats": _threats}[result.task]
     yield from parts(result, details)
 
 
@@ -258,3 +259,15 @@ def _accuracy_cells(buffer: Mapping[str, Any]) -> tuple[object, ...]:
     verdict = buffer["damage"] or {None: "no bound", True: "ok", False: "too far"}[buffer["within"]]
     return (_number(found["max_abs"]), _number(found["max_rel"]), f"{found['cosine']:.7f}",
             found["unequal"], verdict)
+
+
+def _threats(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _columns("row,cheat,tried>,verdicts,caught by", list(threats.summary(details)))
+    wrong = list(threats.lines(details, only=frozenset({"CHEAT SUCCEEDED", "FALSE REJECTION"})))
+    if wrong:
+        yield _columns(threats.HEADINGS, wrong)
+    yield _facts(
+        ("status", f"{result.status.value}: {threats.verdict(details)}"),
+        ("table", details["table"]),
+        ("time", f"{result.wall_seconds:.1f} s"),
+    )

@@ -38,6 +38,8 @@ class Status(StrEnum):
     RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
     MET = "met"                  # validate_timing: nothing that is demanded of the model is missed
     MISSED = "missed"            # validate_timing: something is
+    SOUND = "sound"              # threats: every cheat was caught and no rewrite refused
+    FOOLED = "fooled"            # threats: a cheat succeeded or a rewrite was refused
     INTERRUPTED = "interrupted"  # Ctrl-C
     ERROR = "error"              # bad input or configuration
 
@@ -46,6 +48,7 @@ EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
     Status.CAPTURED: 0, Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
+    Status.SOUND: 0, Status.FOOLED: 1,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
     Status.FAULTED: 1, Status.MISSED: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,

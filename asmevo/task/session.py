@@ -41,6 +41,7 @@ from asmevo.task.probe import probe
 
 log = logging.getLogger(__name__)
 
+
 class ConfigError(AsmEvoError):
     """The configuration asks for something that cannot be made."""
 
@@ -200,10 +201,13 @@ class Session:
         return Baseline(
             self.code_object, self.symbol, self.assembly, dispatches, self.device,
             seed=self.search.seed, operation=self.kernel.operation,
-            candidate_device=self._candidate_device(),
+            candidate_device=self.candidate_device,
         )
 
-    def _candidate_device(self) -> Device:
+    @cached_property
+    def candidate_device(self) -> Device:
+        """Where candidates run: the device in a process of their own, unless that is switched off.
+        """
         limits = self.gates.isolation
         return self.device if limits is None else self.fresh_device()
 

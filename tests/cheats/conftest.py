@@ -1,9 +1,8 @@
-"""AITER's kernels at their configured shapes, and how a cheat is judged."""
+"""The subjects of the threat model as `task=threats` has them, made when they are first needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,11 @@ from hydra import compose, initialize_config_dir
 from asmevo.__main__ import config_folder
 from asmevo.codeobject.assembly import Edit
 from asmevo.config import register
+from asmevo.failure import resolve
 from asmevo.gates.verdict import Verdict
-from asmevo.task.session import Session
+from asmevo.task.session import Session, make
+from asmevo.task.threats import Threats
+from asmevo.threats.subject import Subject
 
 Change = tuple[str, str, tuple[str, ...]]
 """``("before" | "replace", first line that starts like this, new lines)``"""
@@ -21,25 +23,42 @@ Change = tuple[str, str, tuple[str, ...]]
 Judge = Callable[..., tuple[Verdict, ...]]
 
 
-@contextmanager
-def configured(folder: Path, *overrides: str) -> Iterator[Session]:
+def configured(folder: Path, *overrides: str) -> Session:
     register()
     with initialize_config_dir(config_folder(), version_base="1.3"):
         config = compose("config", overrides=[*overrides, f"registry.path={folder / 'registry'}"])
-    yield Session(config, folder)
+    resolve(config)
+    return Session(config, folder)
+
+
+class Subjects(dict[str, Subject]):
+    """Subjects by name. An original is held against itself once, when it is first asked for."""
+
+    def __init__(self, session: Session, task: Threats) -> None:
+        super().__init__()
+        self.session = session
+        self.task = task
+
+    def __missing__(self, name: str) -> Subject:
+        self[name] = self.task.subject(self.session, name)
+        return self[name]
 
 
 @pytest.fixture(scope="session")
-def layer_norm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with configured(tmp_path_factory.mktemp("layer_norm")) as session:
-        yield session
+def subjects(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Subject]:
+    session = configured(tmp_path_factory.mktemp("threats"), "task=threats")
+    return Subjects(session, make(session.config, "task", Threats))
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Callable[..., Session]:
+    """Makes a session with overrides of the configuration."""
+    return lambda *overrides: configured(tmp_path, *overrides)
 
 
 @pytest.fixture(scope="session")
-def topksoftmax(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    folder = tmp_path_factory.mktemp("topksoftmax")
-    with configured(folder, "kernel=aiter_topksoftmax") as session:
-        yield session
+def layer_norm(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return configured(tmp_path_factory.mktemp("layer_norm"))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from asmevo.gates.verdict import Outcome, Verdict
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, VGPR0
 from asmevo.isa.value_numbers import Numbers, Taint
-from asmevo.isa.values import KERNARG_POINTER, Source
+from asmevo.isa.values import KERNARG_POINTER, Source, Values
 from asmevo.task.session import Session
 
 ENTRY = {
@@ -60,9 +60,9 @@ def written(text: str) -> Program:
 
 def codes(candidate: str, original: str = ORIGINAL) -> set[str]:
     numbers = Numbers()
-    before = LaunchUses.of(written(original), ENTRY, numbers, pointers={0, 4})
+    before = LaunchUses.of(Values(written(original), ENTRY, numbers), pointers={0, 4})
     program = written(candidate)
-    after = LaunchUses.of(program, ENTRY, numbers, pointers={0, 4})
+    after = LaunchUses.of(Values(program, ENTRY, numbers), pointers={0, 4})
     return {code for code, _ in changed_uses(before, after, program, numbers)}
 
 

@@ -50,11 +50,11 @@ def test_what_is_recorded(run: Callable[..., Result], tmp_path: Path,
     capture = read_capture(Path(facts["folder"]))
     assert capture.code_object == result.original_sha256
     assert capture.origin == result.device
-    with configured(tmp_path, *SMALL) as session:
-        (record,) = session.registry.captures(capture.code_object, capture.kernel)
-        assert record.sha256 == facts["registered"]
-        assert session.registry.load_capture(record.sha256) == capture
-        assert session.counterexamples == ()
+    session = configured(tmp_path, *SMALL)
+    (record,) = session.registry.captures(capture.code_object, capture.kernel)
+    assert record.sha256 == facts["registered"]
+    assert session.registry.load_capture(record.sha256) == capture
+    assert session.counterexamples == ()
     print_result(result)
     assert "T50_S8-normal" in capsys.readouterr().out
 
@@ -188,13 +188,13 @@ CHEATS = {
 def test_cheats_against_a_capture(run: Callable[..., Result], captures: Path, tmp_path: Path,
                                   cheat: str) -> None:
     start, new, first = CHEATS[cheat]
-    with configured(tmp_path, *from_capture(captures / "T50_S8-normal")) as session:
-        assert isinstance(session.device, Emulator)
-        lines = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
-        at = next(i for i, line in enumerate(lines) if first or line.startswith(start))
-        edit = Edit(session.symbol, at, at + 1, new, cheat)
-        session.baseline.self_check(session.gates.tolerance)
-        _, verdicts = session.gates.judge(session.baseline, session.toolchain,
-                                          assembly=session.assembly.apply([edit]))
-        assert not verdicts[-1].passed
-        assert verdicts[-1].gate in (Gate.G1, Gate.G2)
+    session = configured(tmp_path, *from_capture(captures / "T50_S8-normal"))
+    assert isinstance(session.device, Emulator)
+    lines = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
+    at = next(i for i, line in enumerate(lines) if first or line.startswith(start))
+    edit = Edit(session.symbol, at, at + 1, new, cheat)
+    session.baseline.self_check(session.gates.tolerance)
+    _, verdicts = session.gates.judge(session.baseline, session.toolchain,
+                                      assembly=session.assembly.apply([edit]))
+    assert not verdicts[-1].passed
+    assert verdicts[-1].gate in (Gate.G1, Gate.G2)

@@ -60,8 +60,8 @@ def wrong(session: Session) -> tuple[str, str]:
 def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
     """A run in which a held-out input exposed the candidate, and the registry that it left."""
     folder = tmp_path_factory.mktemp("first")
-    with configured(folder, "task=optimize", *TINY_HELD_OUT, PROPOSER) as session:
-        return run_task(session.config, folder), folder / "registry"
+    session = configured(folder, "task=optimize", *TINY_HELD_OUT, PROPOSER)
+    return run_task(session.config, folder), folder / "registry"
 
 
 @pytest.fixture
@@ -80,13 +80,13 @@ def test_a_held_out_input_is_kept(first_run: tuple[Result, Path]) -> None:
 
 def test_it_judges_later_runs(run: Callable[..., Result], taught: Path, tmp_path: Path) -> None:
     """With no tiny input of its own, a later run would have believed the candidate."""
-    with configured(tmp_path / "no-registry", *NO_TINY) as session:
-        assert wrong(session)[0] == Gate.G3.value  # passes every comparison
-    with configured(taught, *NO_TINY) as session:
-        assert wrong(session) == (Gate.G2.value, "held-out")
-        dispatch = session.baseline.dispatches[-1]
-        assert dispatch.held_out
-        assert session.baseline.timed_dispatches == (0,)
+    session = configured(tmp_path / "no-registry", *NO_TINY)
+    assert wrong(session)[0] == Gate.G3.value  # passes every comparison
+    session = configured(taught, *NO_TINY)
+    assert wrong(session) == (Gate.G2.value, "held-out")
+    dispatch = session.baseline.dispatches[-1]
+    assert dispatch.held_out
+    assert session.baseline.timed_dispatches == (0,)
 
     later = run("task=optimize", *NO_TINY, PROPOSER)
     assert later.verdicts["G2"]["fail"] == 1
@@ -97,33 +97,33 @@ def test_it_judges_later_runs(run: Callable[..., Result], taught: Path, tmp_path
 def test_what_the_oracle_has_is_not_run_twice(run: Callable[..., Result], taught: Path) -> None:
     result = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
     assert result.counterexamples == {"used": [], "kept": [], "refused": []}
-    with configured(taught, *TINY_HELD_OUT) as session:
-        assert [d.name for d in session.baseline.dispatches] == ["M2-normal", "M4-tiny"]
-        assert len(session.counterexamples) == 1
+    session = configured(taught, *TINY_HELD_OUT)
+    assert [d.name for d in session.baseline.dispatches] == ["M2-normal", "M4-tiny"]
+    assert len(session.counterexamples) == 1
 
 
 def test_they_can_be_left_out(taught: Path) -> None:
     """A run that shall not depend on earlier ones, or be compared with another's."""
-    with configured(taught, *NO_TINY, "counterexamples=false") as session:
-        assert len(session.baseline.dispatches) == 1
-    with configured(taught, *NO_TINY) as session:
-        assert len(session.baseline.dispatches) == 2
+    session = configured(taught, *NO_TINY, "counterexamples=false")
+    assert len(session.baseline.dispatches) == 1
+    session = configured(taught, *NO_TINY)
+    assert len(session.baseline.dispatches) == 2
 
 
 def test_another_kernel_has_its_own(taught: Path) -> None:
-    with configured(taught, "kernel=aiter_topksoftmax") as session:
-        assert session.counterexamples == ()
+    session = configured(taught, "kernel=aiter_topksoftmax")
+    assert session.counterexamples == ()
 
 
 def test_workers_judge_by_the_same(taught: Path) -> None:
     """A worker that starts late does not see what the registry has got since."""
-    with configured(taught, *NO_TINY) as session:
-        workbench = session.workbench_factory()()
-        assert [d.sha256 for d in workbench.baseline.dispatches] == [
-            d.sha256 for d in session.baseline.dispatches]
-        assert len(workbench.baseline.dispatches) == 2
-        earlier = Session(session.config, taught, counterexamples=())
-        assert len(earlier.workbench_factory()().baseline.dispatches) == 1
+    session = configured(taught, *NO_TINY)
+    workbench = session.workbench_factory()()
+    assert [d.sha256 for d in workbench.baseline.dispatches] == [
+        d.sha256 for d in session.baseline.dispatches]
+    assert len(workbench.baseline.dispatches) == 2
+    earlier = Session(session.config, taught, counterexamples=())
+    assert len(earlier.workbench_factory()().baseline.dispatches) == 1
 
 
 @pytest.mark.parametrize("limit", ["number", "bytes"])
@@ -131,31 +131,31 @@ def test_no_more_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: py
                                                  limit: str) -> None:
     overrides = ("kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
                  "oracle.families=[normal,tiny,wide,boundary]")
-    with configured(tmp_path, *overrides) as session:
-        registry: Registry = session.registry
-        registry.record_original(session.code_object, "test")
-        dispatches = {d.sha256: d for d in session.baseline.dispatches}
-        size = sum(len(r.data) for r in session.baseline.dispatches[0].regions)
-        if limit == "number":
-            monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLES", 2)
-        else:
-            monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLE_BYTES", 3 * size - 1)
-        keeper = Keeper(registry, session.baseline, dispatches)
-        for _ in range(2):
-            for sha256 in dispatches:
-                keeper.keep(sha256)
-        assert keeper.kept == ["M2-normal", "M2-tiny"]
-        assert keeper.refused == ["M2-wide", "M2-boundary"]
-        keeper.keep("0" * 64)
-        kept = registry.captures(session.code_object.sha256, session.symbol)
-        assert [record.reason for record in kept] == [CaptureReason.COUNTEREXAMPLE] * 2
-        assert all(record.held_out and record.size == size for record in kept)
+    session = configured(tmp_path, *overrides)
+    registry: Registry = session.registry
+    registry.record_original(session.code_object, "test")
+    dispatches = {d.sha256: d for d in session.baseline.dispatches}
+    size = sum(len(r.data) for r in session.baseline.dispatches[0].regions)
+    if limit == "number":
+        monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLES", 2)
+    else:
+        monkeypatch.setattr(captures, "MOST_COUNTEREXAMPLE_BYTES", 3 * size - 1)
+    keeper = Keeper(registry, session.baseline, dispatches)
+    for _ in range(2):
+        for sha256 in dispatches:
+            keeper.keep(sha256)
+    assert keeper.kept == ["M2-normal", "M2-tiny"]
+    assert keeper.refused == ["M2-wide", "M2-boundary"]
+    keeper.keep("0" * 64)
+    kept = registry.captures(session.code_object.sha256, session.symbol)
+    assert [record.reason for record in kept] == [CaptureReason.COUNTEREXAMPLE] * 2
+    assert all(record.held_out and record.size == size for record in kept)
 
 
 def test_what_cannot_be_recorded_costs_nothing(tmp_path: Path) -> None:
-    with configured(tmp_path, *TINY_HELD_OUT) as session:
-        session.registry.record_original(session.code_object, "test")
-        broken = replace(session.baseline.dispatches[0], grid=(1 << 20, 1, 1))
-        keeper = Keeper(session.registry, session.baseline, {"1" * 64: broken})
-        keeper.keep("1" * 64)
-        assert (keeper.kept, keeper.refused) == ([], [broken.name])
+    session = configured(tmp_path, *TINY_HELD_OUT)
+    session.registry.record_original(session.code_object, "test")
+    broken = replace(session.baseline.dispatches[0], grid=(1 << 20, 1, 1))
+    keeper = Keeper(session.registry, session.baseline, {"1" * 64: broken})
+    keeper.keep("1" * 64)
+    assert (keeper.kept, keeper.refused) == ([], [broken.name])

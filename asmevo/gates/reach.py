@@ -1,0 +1,122 @@
+"""Whether the oracle's dispatches reach the code that a candidate changes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program
+from asmevo.device.device import DeviceFault, UnsupportedError
+from asmevo.errors import AsmEvoError
+from asmevo.gates.baseline import Baseline, condition
+from asmevo.gates.trial import Trial
+from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.program import Program
+
+_END = (0xBF810000).to_bytes(4, "little")  # s_endpgm
+_FILL = (0xBF800000).to_bytes(4, "little")  # s_nop 0
+
+
+class Reach:
+    """The basic blocks of an original that its dispatches execute, found as they are asked for.
+
+    A block is reached when the original, ended where the block starts, executes another number of
+    instructions on some dispatch or faults there.
+    """
+
+    def __init__(self, baseline: Baseline) -> None:
+        self._baseline = baseline
+        self._blocks = Cfg.of(baseline.program)
+        self._known: dict[int, bool] = {}
+
+    def reached(self, index: int) -> bool:
+        """Whether the block of an instruction is executed on any dispatch."""
+        block = self._blocks.block_of[min(index, len(self._baseline.program) - 1)]
+        if block not in self._known:
+            self._known[block] = self._found(self._blocks.blocks[block].start)
+        return self._known[block]
+
+    def _found(self, start: int) -> bool:
+        baseline = self._baseline
+        if baseline.program.instructions[start].op == "s_endpgm":
+            return True  # nothing that could be changed
+        kernel = baseline.code_object.kernel(baseline.kernel)
+        text = baseline.code_object.section(".text")
+        offsets = baseline.program.offsets
+        at = text.offset + kernel.entry + offsets[start]
+        size = offsets[start + 1] - offsets[start]
+        data = bytearray(baseline.code_object.data)
+        data[at:at + size] = _END + _FILL * (size // 4 - 1)
+        ended = baseline.device.load(CodeObject.parse(bytes(data)), baseline.kernel)
+        at_first = condition(0, baseline.seed)
+        # The cheapest dispatches first: most blocks are reached by any of them.
+        for index in sorted(range(len(baseline.dispatches)), key=baseline.instruction_limit):
+            try:
+                result = ended.run(at_first.prepare(baseline.dispatches[index]), at_first.state,
+                                   limit=baseline.instruction_limit(index))
+            except DeviceFault:
+                return True
+            if result.instructions != baseline.instructions(index):
+                return True
+        return False
+
+
+_REACH: WeakKeyDictionary[Baseline, Reach] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class ReachGate:
+    """Part of G2: an edit of code that no dispatch executes has no evidence for it.
+
+    Equality would hold whatever the edit does there.
+    """
+
+    gate: Gate = Gate.G2
+    repeats: int = 1
+
+    def judge(self, trial: Trial, repeat: int) -> Verdict:
+        if trial.code_object is None:
+            return Verdict(self.gate, Outcome.MISSING, "no-object", "there is no object to check")
+        baseline = trial.baseline
+        try:
+            if baseline not in _REACH:
+                _REACH[baseline] = Reach(baseline)
+            reach = _REACH[baseline]
+            code = program(trial.code_object, baseline.kernel)
+            missed = next((i for i in _changed(baseline.program, code) if not reach.reached(i)),
+                          None)
+        except (AsmEvoError, UnsupportedError) as error:
+            return Verdict(self.gate, Outcome.MISSING, "unreached", str(error))
+        if missed is None:
+            return Verdict(self.gate, Outcome.PASS, "ok", "what changed is executed")
+        text = baseline.program.instructions[missed].text
+        return Verdict(
+            self.gate, Outcome.MISSING, "unreached",
+            f"no dispatch reaches '{text}' at {baseline.program.offsets[missed]:#x}, which the "
+            "candidate changes")
+
+
+def _changed(original: Program, candidate: Program) -> Iterator[int]:
+    """Instructions of the original that are gone, and those behind what was put in."""
+    old, new = _texts(original), _texts(candidate)
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    matcher = difflib.SequenceMatcher(
+        None, old[head:len(old) - tail], new[head:len(new) - tail], autojunk=False)
+    for tag, start, stop, _, _ in matcher.get_opcodes():
+        if tag != "equal":
+            yield from range(head + start, head + max(stop, start + 1))
+
+
+def _texts(code: Program) -> Sequence[str]:
+    """Branches without their distance, which every edit between them and their target changes."""
+    return [i.op if target is not None else i.text
+            for i, target in zip(code.instructions, code.targets, strict=True)]
