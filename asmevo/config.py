@@ -179,6 +179,7 @@ class Config:
     search: Any = MISSING
     registry: Any = MISSING
     toolchain: Any = MISSING
+    counterexamples: bool = True
     candidate: str | None = None
     source: Any = None
     original: str | None = None

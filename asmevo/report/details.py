@@ -211,8 +211,10 @@ def _capture(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
     yield _columns("dispatch,of bytes>,kept>,segments>,written only>,movable,folder", [
         (c["dispatch"], c["memory"], c["kept"], c["segments"], c["outputs"],
          "yes" if c["movable"] else "no", c["folder"]) for c in details["captures"]])
-    yield _facts(("status", result.status.value), ("error", result.error),
-                 ("original", result.original_sha256), ("device", result.device),
+    if result.error is not None:
+        yield _facts(("error", result.error))
+    yield _facts(("status", result.status.value), ("original", result.original_sha256),
+                 ("device", result.device),
                  ("time", f"{result.wall_seconds:.1f} s"))
 
 

@@ -233,6 +233,8 @@ class Session:
     @cached_property
     def counterexamples(self) -> tuple[str, ...]:
         """Identities of the kept inputs on which earlier candidates were wrong."""
+        if not self.config.get("counterexamples", True):
+            return ()
         if self._counterexamples is None:
             return known(self.registry, self.code_object.sha256, self.symbol)
         return self._counterexamples

@@ -11,6 +11,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from asmevo.__main__ import config_folder
+from asmevo.compiler.errors import CompileError
+from asmevo.compiler.wheel import PINNED, fetch
 from asmevo.config import register
 from asmevo.device.device import DeviceFault, LaunchState, LoadedKernel
 from asmevo.device.recorder import Recorder
@@ -19,6 +21,7 @@ from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.captured.folder import read_capture, write_capture
 from asmevo.dispatch.captured.replay import replay
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Role
+from asmevo.task.run import run_task
 from asmevo.task.session import Session
 
 PAGE = 4096
@@ -135,6 +138,42 @@ def test_a_pool_is_taken_apart(subject: Subjects) -> None:
     moved = replayed.moved(-0x2345_0000_0000).with_poisoned_outputs(77)
     result = made.loaded.run(moved, LaunchState(poison=9)).regions
     assert result == replayed.recorded
+
+
+@pytest.fixture
+def compiled_lora(tmp_path: Path) -> None:
+    """SGLang's Triton kernel in the cache of compiled objects."""
+    try:
+        fetch(PINNED["sglang"])
+    except CompileError as error:
+        pytest.skip(f"needs the wheel that the kernel comes from: {error}")
+    register()
+    with initialize_config_dir(config_folder(), version_base="1.3"):
+        run_task(compose("config", overrides=["task=compile", "kernel=triton_fused_moe_lora"]),
+                 tmp_path)
+
+
+@pytest.mark.usefixtures("compiled_lora")
+def test_tables_of_pointers(subject: Subjects) -> None:
+    """SGLang's fused_moe_lora takes tables of pointers: found in memory, and moved with it."""
+    made = subject("kernel=triton_fused_moe_lora")
+    declared = made.recorder.record(made.dispatches["T19_R16_K128_P256-normal"])
+    assert declared.pointers is not None
+    nested = {p for p in declared.pointers if p.holder is not None}
+    assert nested
+    capture = made.recorder.reduced(replace(declared, pointers=None), PAGE)
+    assert capture.pointers is not None
+    assert {p for p in capture.pointers if p.holder is not None} == nested
+    replayed = replay(capture, made.recorder.metadata)
+    moved = replayed.moved(-0x3456_7890_0000)
+    after = made.loaded.run(moved, LaunchState(poison=4)).regions
+    assert after == tuple(r.data if r.role is Role.INPUT else post for r, post in zip(
+        moved.regions, replayed.recorded or (), strict=True))
+    # One pointer of the table left behind, and the kernel is lost.
+    one = min(nested, key=lambda p: p.offset)
+    forgotten = replace(capture, pointers=tuple(p for p in capture.pointers if p != one))
+    with pytest.raises(DeviceFault, match="outside every mapped region"):
+        made.loaded.run(replay(forgotten, made.recorder.metadata).moved(-0x3456_7890_0000))
 
 
 def test_an_allocation_recorded_in_parts(subject: Subjects) -> None:

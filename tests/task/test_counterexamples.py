@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from asmevo.registry.records import CaptureReason
 from asmevo.registry.registry import Registry
 from asmevo.report.result import Result, Status
 from asmevo.task.counterexamples import Keeper
+from asmevo.task.run import run_task
 from asmevo.task.session import Session
 from tests.cheats.conftest import configured
 
@@ -54,52 +56,73 @@ def wrong(session: Session) -> tuple[str, str]:
     return verdicts[-1].gate.value, verdicts[-1].code
 
 
-def test_a_held_out_input_is_kept_and_used(run: Callable[..., Result], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """A run in which a held-out input exposed the candidate, and the registry that it left."""
+    folder = tmp_path_factory.mktemp("first")
+    session = configured(folder, "task=optimize", *TINY_HELD_OUT, PROPOSER)
+    return run_task(session.config, folder), folder / "registry"
+
+
+@pytest.fixture
+def taught(first_run: tuple[Result, Path], tmp_path: Path) -> Path:
+    """A folder with a registry that knows the counterexample."""
+    shutil.copytree(first_run[1], tmp_path / "registry")
+    return tmp_path
+
+
+def test_a_held_out_input_is_kept(first_run: tuple[Result, Path]) -> None:
+    result, _ = first_run
+    assert (result.status, result.attempts) == (Status.NONE, 1)
+    assert result.verdicts["G2"]["fail"] == 1
+    assert result.counterexamples == {"used": [], "kept": ["M4-tiny"], "refused": []}
+
+
+def test_it_judges_later_runs(run: Callable[..., Result], taught: Path, tmp_path: Path) -> None:
     """With no tiny input of its own, a later run would have believed the candidate."""
     session = configured(tmp_path / "no-registry", *NO_TINY)
     assert wrong(session)[0] == Gate.G3.value  # passes every comparison
-
-    first = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
-    assert (first.status, first.attempts) == (Status.NONE, 1)
-    assert first.verdicts["G2"]["fail"] == 1
-    assert first.counterexamples == {"used": [], "kept": ["M4-tiny"], "refused": []}
-
-    later = run("task=optimize", *NO_TINY, PROPOSER)
-    (used,) = later.counterexamples["used"]
-    assert later.verdicts["G2"]["fail"] == 1
-    # What exposed it is known already, under the name that it has now.
-    assert later.counterexamples == {"used": [used], "kept": [], "refused": []}
-    session = configured(tmp_path, *NO_TINY)
+    session = configured(taught, *NO_TINY)
     assert wrong(session) == (Gate.G2.value, "held-out")
-    (dispatch,) = [d for d in session.baseline.dispatches if d.name == used]
+    dispatch = session.baseline.dispatches[-1]
     assert dispatch.held_out
     assert session.baseline.timed_dispatches == (0,)
 
+    later = run("task=optimize", *NO_TINY, PROPOSER)
+    assert later.verdicts["G2"]["fail"] == 1
+    # What exposed it is known already, under the name that it has now.
+    assert later.counterexamples == {"used": [dispatch.name], "kept": [], "refused": []}
 
-def test_what_the_oracle_has_is_not_run_twice(run: Callable[..., Result], tmp_path: Path) -> None:
-    for _ in range(2):
-        result = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
+
+def test_what_the_oracle_has_is_not_run_twice(run: Callable[..., Result], taught: Path) -> None:
+    result = run("task=optimize", *TINY_HELD_OUT, PROPOSER)
     assert result.counterexamples == {"used": [], "kept": [], "refused": []}
-    session = configured(tmp_path, *TINY_HELD_OUT)
+    session = configured(taught, *TINY_HELD_OUT)
     assert [d.name for d in session.baseline.dispatches] == ["M2-normal", "M4-tiny"]
     assert len(session.counterexamples) == 1
 
 
-def test_another_kernel_has_its_own(run: Callable[..., Result], tmp_path: Path) -> None:
-    run("task=optimize", *TINY_HELD_OUT, PROPOSER)
-    session = configured(tmp_path, "kernel=aiter_topksoftmax")
+def test_they_can_be_left_out(taught: Path) -> None:
+    """A run that shall not depend on earlier ones, or be compared with another's."""
+    session = configured(taught, *NO_TINY, "counterexamples=false")
+    assert len(session.baseline.dispatches) == 1
+    session = configured(taught, *NO_TINY)
+    assert len(session.baseline.dispatches) == 2
+
+
+def test_another_kernel_has_its_own(taught: Path) -> None:
+    session = configured(taught, "kernel=aiter_topksoftmax")
     assert session.counterexamples == ()
 
 
-def test_workers_judge_by_the_same(run: Callable[..., Result], tmp_path: Path) -> None:
+def test_workers_judge_by_the_same(taught: Path) -> None:
     """A worker that starts late does not see what the registry has got since."""
-    run("task=optimize", *TINY_HELD_OUT, PROPOSER)
-    session = configured(tmp_path, *NO_TINY)
+    session = configured(taught, *NO_TINY)
     workbench = session.workbench_factory()()
     assert [d.sha256 for d in workbench.baseline.dispatches] == [
         d.sha256 for d in session.baseline.dispatches]
     assert len(workbench.baseline.dispatches) == 2
-    earlier = Session(session.config, tmp_path, counterexamples=())
+    earlier = Session(session.config, taught, counterexamples=())
     assert len(earlier.workbench_factory()().baseline.dispatches) == 1
 
 
