@@ -102,6 +102,7 @@ def cover(prober: Prober, launch: Launched, axes: Sequence[int]) -> Cover:
     endless = set()
     current = prober.touched(launch, first_sizes(prober.pointers), exact=False)
     for axis in axes:
+        before = launch, current
         while True:
             count = launch.grid[axis]
             if count >= _MOST_WORKGROUPS:
@@ -118,7 +119,9 @@ def cover(prober: Prober, launch: Launched, axes: Sequence[int]) -> Cover:
             if not _grew(current, larger):
                 break
             launch, current = trial, larger
-        if axis not in endless and launch.grid[axis] > 1:
+        if axis in endless:
+            launch, current = before  # one workgroup is enough to look along the other axes
+        elif launch.grid[axis] > 1:
             launch = _least(prober, launch, axis, current)
     return Cover(launch, frozenset(endless))
 

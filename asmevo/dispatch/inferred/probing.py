@@ -21,6 +21,7 @@ _WINDOW = 1 << 36
 _FIRST_ADDRESS = 0x6000_0000_0000
 _FIRST_BYTES = 256
 _MOST_BYTES = 1 << 25
+_MOST_ACCESS = 16  # bytes that one lane reads at once
 _LIMIT = 2_000_000
 _MOST_LAUNCHES = 6000
 _MOST_INSTRUCTIONS = 40_000_000
@@ -171,7 +172,7 @@ class Prober:
                 return grown, least
             except ProbeFault as fault:
                 name, offset = self._place(fault)
-                if offset < grown[name]:
+                if offset + _MOST_ACCESS <= grown[name]:
                     raise RefusedLaunch(f"it faults inside '{name}': {fault}") from None
                 least[name] = max(least[name], offset + 1)
                 grown[name] = min(max(2 * grown[name], -(-(offset + 64) // 64) * 64), _MOST_BYTES)
