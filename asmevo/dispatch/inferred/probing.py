@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 25
 _MOST_ACCESS = 16  # bytes that one lane reads at once
 _LIMIT = 2_000_000
 _MOST_LAUNCHES = 6000
-_MOST_INSTRUCTIONS = 40_000_000
+_MOST_INSTRUCTIONS = 30_000_000
 _COMPLEMENT = bytes(255 - value for value in range(256))
 
 
