@@ -36,12 +36,15 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScalarArgument:
-    """A by-value argument; ``type`` is one of `SCALAR_FORMATS`."""
+    """A by-value argument; ``type`` is one of `SCALAR_FORMATS`. ``addresses`` tells whether
+    addresses depend on it, also of one that is compared with something.
+    """
 
     name: str
     offset: int
     type: str
     use: Use
+    addresses: bool = False
 
     @property
     def is_float(self) -> bool:
@@ -175,7 +178,8 @@ def _scalar(argument: Argument, name: str, flow: Flow) -> ScalarArgument:
         use = Use.FLAG
     else:
         use = Use.VALUE if flow.used & halves else Use.UNUSED
-    return ScalarArgument(name, argument.offset, "u64" if wide else "u32", use)
+    return ScalarArgument(name, argument.offset, "u64" if wide else "u32", use,
+                          bool((flow.strides | flow.addressing) & halves))
 
 
 def _loaded_elements(flow: Flow, pointer: int, accesses: list[Access] | tuple[()]) -> tuple[

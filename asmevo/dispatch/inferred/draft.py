@@ -38,7 +38,7 @@ def draft_text(kernel: Kernel, arguments: Arguments) -> str:
     steering = [p.name for p in arguments.pointers if p.steers]
     notes = "".join(f"# The contents of {name} decide addresses or branches.\n"
                     for name in steering)
-    notes += "".join(f"# {s.name} is used as a {s.use.value}.\n" for s in arguments.scalars)
+    notes += "".join(f"# {s.name} is used as: {s.use.value}.\n" for s in arguments.scalars)
     return _HEAD + notes + OmegaConf.to_yaml(OmegaConf.create(content))
 
 

@@ -36,11 +36,11 @@ from asmevo.dispatch.inferred.probing import (
 )
 from asmevo.dispatch.inferred.scalar_values import (
     LADDER,
-    MOST_STRIDE_FACTOR,
     NUMBERS,
     uniform,
     variants,
 )
+from asmevo.dispatch.inferred.strides import with_scalar, with_strides
 from asmevo.dispatch.kernel import Buffer, Kernel, Launch, Scalar
 from asmevo.isa.program import Program
 
@@ -138,16 +138,20 @@ class Inference:
             if variant.fallback and alike >= _ENOUGH:
                 continue
             launch = replace(base.launch, grid=(1, 1, 1), scalars=variant.scalars)
-            try:
-                shape = self._shape(prober, launch, base.endless, variant.endless,
-                                    variant.held_out)
+            # Strides along several endless axes fit each other for few workgroups at least.
+            counts = (variant.endless, 2) if len(base.endless) > 1 else (variant.endless,)
+            for workgroups in counts:
+                try:
+                    shape = self._shape(prober, launch, base.endless, workgroups,
+                                        variant.held_out)
+                except RefusedLaunch as refusal:
+                    self._refuse(launch, refusal)
+                    continue
                 if variant.scalars != base.launch.scalars:
                     shape = self._spread(prober, shape)
-            except RefusedLaunch as refusal:
-                self._refuse(launch, refusal)
-                continue
-            if not any(_same(prober, shape, other) for other in found):
-                found.append(shape)
+                if not any(_same(prober, shape, other) for other in found):
+                    found.append(shape)
+                break
         if not any(not s.held_out for s in found):
             raise InferenceError(
                 f"no shape around one that works is a launch ({self._last_refusal()})",
@@ -164,7 +168,8 @@ class Inference:
             for extent in LADDER:
                 launch = Launched((1, 1, 1), workgroup, uniform(prober.scalars, extent), lds)
                 try:
-                    launch = self._with_strides(prober, launch)
+                    launch = with_strides(prober, launch,
+                                          launching.enabled_axes(self.object_kernel))
                     shape = self._base_shape(prober, launch)
                 except RefusedLaunch as refusal:
                     self._refuse(launch, refusal)
@@ -206,9 +211,9 @@ class Inference:
         for scalar in prober.scalars:
             if scalar.is_float or scalar.use in (Use.FLAG, Use.UNUSED):
                 continue
-            for divisor in (2, 4, 8):
+            for divisor in (2, 4, 8, 16, 32, 64):
                 value = int(launch.scalars[scalar.name]) // divisor
-                trial = _with_scalar(launch, scalar.name, value)
+                trial = with_scalar(launch, scalar.name, value)
                 try:
                     return self._shape(prober, trial, None, 2, False)
                 except PartlyWritten as refusal:
@@ -217,32 +222,6 @@ class Inference:
                 except RefusedLaunch:
                     break
         raise first
-
-    def _with_strides(self, prober: Prober, launch: Launched) -> Launched:
-        """Strides so large that rows do not overlap: until no more bytes are written."""
-        strides = [s.name for s in prober.scalars if s.use is Use.STRIDE]
-        if not strides:
-            return launch
-        rows = replace(launch, grid=(2, 1, 1))
-        try:
-            current = prober.touched(rows, first_sizes(prober.pointers), exact=False)
-        except RefusedLaunch:
-            rows = launch
-            current = prober.touched(rows, first_sizes(prober.pointers), exact=False)
-        for name in strides:
-            factor, tried = 1, launch
-            while factor < MOST_STRIDE_FACTOR:
-                factor *= 2
-                tried = _with_scalar(tried, name, 2 * int(tried.scalars[name]))
-                try:
-                    larger = prober.touched(replace(tried, grid=rows.grid), current.extents,
-                                            exact=False)
-                except RefusedLaunch:
-                    break
-                if larger.written_bytes <= current.written_bytes:
-                    break
-                launch, current = tried, larger
-        return launch
 
     def _shape(self, prober: Prober, launch: Launched, endless: frozenset[int] | None,
                workgroups: int, held_out: bool) -> Shape:
@@ -253,8 +232,9 @@ class Inference:
             endless = covered.endless
         else:
             covered = launching.cover(prober, launch, [a for a in axes if a not in endless])
-        grid = tuple(workgroups if axis in endless else covered.launch.grid[axis]
-                     for axis in range(3))
+        many = min(endless, default=0)
+        grid = tuple((workgroups if axis == many else 2) if axis in endless
+                     else covered.launch.grid[axis] for axis in range(3))
         launch = replace(covered.launch, grid=(grid[0], grid[1], grid[2]))
         touched = prober.touched(launch, first_sizes(prober.pointers))
         varies = prober.repeats(launch, touched.extents)
@@ -354,13 +334,16 @@ class Inference:
     def _scalar(self, scalar: ScalarArgument, variables: Sequence[Mapping[str, int]]) -> Scalar:
         where = f"scalars.{scalar.name}"
         self.facts.append(Fact(f"{where}.type", scalar.type, Confidence.READ,
-                               f"used as a {scalar.use.value}"))
+                               f"its use: {scalar.use.value}"))
         if scalar.is_float:
             self.facts.append(Fact(f"{where}.value", ", ".join(map(str, NUMBERS)),
                                    Confidence.ASSUMED, "no code says which numbers are usual"))
             return Scalar(scalar.name, scalar.offset, scalar.type, list(NUMBERS))
         if scalar.use is Use.UNUSED:
             return Scalar(scalar.name, scalar.offset, scalar.type, 1)
+        self.facts.append(Fact(
+            f"{where}.value", ", ".join(str(v[scalar.name]) for v in variables),
+            Confidence.ASSUMED, "launches with them agree with themselves; hosts may pass others"))
         return Scalar(scalar.name, scalar.offset, scalar.type, scalar.name)
 
     def _buffer(self, pointer: PointerArgument, shapes: Sequence[Shape],
@@ -442,10 +425,6 @@ def _bounded(shape: Shape) -> int:
 
 def _has_bounds(prober: Prober) -> bool:
     return any(s.use is Use.BOUND for s in prober.scalars)
-
-
-def _with_scalar(launch: Launched, name: str, value: int) -> Launched:
-    return replace(launch, scalars={**launch.scalars, name: value})
 
 
 def _listed(names: set[str]) -> str:

@@ -25,13 +25,14 @@ _MOST_WORK_ITEMS = 1024
 # What HIP assumes of a kernel without __launch_bounds__; such a kernel takes the size from its
 # launch, and 256 is what most launch.
 _HIP_DEFAULT = 1024
-_FLAT: tuple[Dimensions, ...] = ((256, 1, 1), (1024, 1, 1), (64, 1, 1))
+_FLAT: tuple[Dimensions, ...] = ((256, 1, 1), (64, 1, 1), (1024, 1, 1))
 _PLANES: tuple[Dimensions, ...] = ((16, 16, 1), (32, 8, 1), (64, 4, 1), (32, 32, 1), (8, 8, 1))
 _SOLIDS: tuple[Dimensions, ...] = ((8, 8, 4), (16, 4, 4), (4, 4, 4))
 _LDS_LIMIT = 65536
 _LDS_STEP = 512
 # An axis along which this many workgroups still find more work is taken to be endless.
 _MOST_WORKGROUPS = 64
+_NOISE = 64  # one written byte in so many may not be seen
 AXES = "xyz"
 
 
@@ -102,6 +103,7 @@ def cover(prober: Prober, launch: Launched, axes: Sequence[int]) -> Cover:
     endless = set()
     current = prober.touched(launch, first_sizes(prober.pointers), exact=False)
     for axis in axes:
+        before = launch, current
         while True:
             count = launch.grid[axis]
             if count >= _MOST_WORKGROUPS:
@@ -115,10 +117,12 @@ def cover(prober: Prober, launch: Launched, axes: Sequence[int]) -> Cover:
                     break
                 endless.add(axis)
                 break
-            if not _grew(current, larger):
+            if not _grew(prober, current, larger):
                 break
             launch, current = trial, larger
-        if axis not in endless and launch.grid[axis] > 1:
+        if axis in endless:
+            launch, current = before  # one workgroup is enough to look along the other axes
+        elif launch.grid[axis] > 1:
             launch = _least(prober, launch, axis, current)
     return Cover(launch, frozenset(endless))
 
@@ -129,15 +133,23 @@ def _with(launch: Launched, axis: int, count: int) -> Launched:
     return replace(launch, grid=(grid[0], grid[1], grid[2]))
 
 
-def _grew(current: Touched, larger: Touched) -> bool:
-    """Whether more workgroups did more: wrote more bytes, or other ones.
+def _grew(prober: Prober, current: Touched, larger: Touched) -> bool:
+    """Whether more workgroups did more: wrote more bytes, or added more to the same ones.
 
-    What they read does not count. Matrix kernels read rows that are not there, and store nothing.
+    What they read does not count: matrix kernels read rows that are not there, and store nothing.
+    Nor does writing anything else than atomics where others have been, which is a race.
     """
-    if larger.written_bytes > current.written_bytes:
-        return True
-    for name, mask in current.written.items():
-        one, other = (np.frombuffer(touched.after[name], np.uint8)[:len(mask)]
+    for name, mask in larger.written.items():
+        more = int(mask.sum()) - int(current.written[name].sum())
+        # A sum with something tiny leaves a huge number as it was, and looks unwritten.
+        noise = int(mask.sum()) // _NOISE if name in larger.reads_itself else 0
+        if more > noise:
+            return True
+    for pointer in prober.pointers:
+        if not pointer.atomics:
+            continue
+        mask = current.written[pointer.name]
+        one, other = (np.frombuffer(touched.after[pointer.name], np.uint8)[:len(mask)]
                       for touched in (current, larger))
         if (one[mask] != other[mask]).any():
             return True
@@ -154,5 +166,5 @@ def _least(prober: Prober, launch: Launched, axis: int, wanted: Touched) -> Laun
             found = prober.touched(trial, wanted.extents, exact=False)
         except RefusedLaunch:
             break
-        low, high = (middle, high) if _grew(found, wanted) else (low, middle)
+        low, high = (middle, high) if _grew(prober, found, wanted) else (low, middle)
     return _with(launch, axis, high)

@@ -19,11 +19,13 @@ from asmevo.errors import AsmEvoError
 # a device maps for a launch itself.
 _WINDOW = 1 << 36
 _FIRST_ADDRESS = 0x6000_0000_0000
+_DISPLACEMENT = 0x123_4567_8000
 _FIRST_BYTES = 256
 _MOST_BYTES = 1 << 25
+_MOST_ACCESS = 16  # bytes that one lane reads at once
 _LIMIT = 2_000_000
 _MOST_LAUNCHES = 6000
-_MOST_INSTRUCTIONS = 40_000_000
+_MOST_INSTRUCTIONS = 30_000_000
 _COMPLEMENT = bytes(255 - value for value in range(256))
 
 
@@ -142,13 +144,14 @@ class Prober:
         return generate(element, count, rng, family=family, scale=1.0)[:size]
 
     def run(self, launch: Launched, sizes: Mapping[str, int],
-            fills: Mapping[str, int] | None = None, condition: int = 0) -> tuple[bytes, ...]:
+            fills: Mapping[str, int] | None = None, condition: int = 0,
+            displacement: int = 0) -> tuple[bytes, ...]:
         """The buffers after a launch. Raises `ProbeFault` and `ProbingExhausted`."""
         self.launches += 1
         if self.launches > _MOST_LAUNCHES or self.instructions > _MOST_INSTRUCTIONS:
             raise ProbingExhausted(f"{self.launches} launches of {self.instructions} "
                                    "wave-instructions led nowhere")
-        dispatch = self.dispatch(launch, sizes, fills or {})
+        dispatch = self.dispatch(launch, sizes, fills or {}).moved(displacement)
         try:
             regions, instructions = self.probe(dispatch, condition, self.limit)
         except ProbeFault as fault:
@@ -171,7 +174,7 @@ class Prober:
                 return grown, least
             except ProbeFault as fault:
                 name, offset = self._place(fault)
-                if offset < grown[name]:
+                if offset + _MOST_ACCESS <= grown[name]:
                     raise RefusedLaunch(f"it faults inside '{name}': {fault}") from None
                 least[name] = max(least[name], offset + 1)
                 grown[name] = min(max(2 * grown[name], -(-(offset + 64) // 64) * 64), _MOST_BYTES)
@@ -249,10 +252,20 @@ class Prober:
             {name: ordinary[name] for name in written}, itself)
 
     def repeats(self, launch: Launched, sizes: Mapping[str, int]) -> set[str]:
-        """Buffers whose contents differ under other undefined state and order of workgroups."""
-        names = [p.name for p in self.pointers]
-        runs = [self.run(launch, sizes, {}, condition) for condition in (0, 1)]
-        return {name for name, a, b in zip(names, *runs, strict=True) if a != b}
+        """Buffers whose contents differ under other undefined state, placement and order of
+        workgroups, whether outputs held ordinary numbers or any bytes before.
+        """
+        differing = set()
+        for fill in (0, 1):
+            fills = {p.name: fill for p in self.pointers if p.stores or p.atomics}
+            try:
+                one = self.run(launch, sizes, fills, 0)
+                other = self.run(launch, sizes, fills, 1, _DISPLACEMENT)
+            except ProbeFault as fault:
+                raise RefusedLaunch(f"it faults under other conditions: {fault}") from None
+            differing |= {p.name for p, a, b in zip(self.pointers, one, other, strict=True)
+                          if a != b}
+        return differing
 
     def _after(self, launch: Launched, sizes: Mapping[str, int], fills: Mapping[str, int]
                ) -> dict[str, bytes]:

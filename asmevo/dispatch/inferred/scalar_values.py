@@ -14,8 +14,6 @@ Scalars = dict[str, int | float]
 NUMBERS = (0.5, 0.001953125)
 # Extents from less than a workgroup to several.
 LADDER = (64, 160, 640, 2048, 5000)
-# Strides of rows that the code fixes are found by doubling.
-MOST_STRIDE_FACTOR = 512
 # Elements that compilers are promised strides to be multiples of.
 _ALIGNMENT = 16
 

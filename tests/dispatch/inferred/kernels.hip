@@ -63,11 +63,14 @@ KERNEL histogram(int *bins, const unsigned char *x, int n) {
 }
 
 // Their outputs depend on who comes last, hold one value, or lie behind another pointer.
-KERNEL racing(int *out) { out[lane()] = group() * 7919 + lane(); }
+KERNEL racing(int *out) { out[group() * 8 + lane()] = group() * 7919 + lane(); }
 
 KERNEL constant(int *out, int n) {
   if (item() < n) out[item()] = 0x01010101;
 }
+
+// A second workgroup would do the same once more, in place.
+KERNEL in_place(float *x) { x[lane()] = x[lane()] * 0.5f + 1.0f; }
 
 struct Node { float *data; int n; };
 KERNEL nested(Node *list, float factor) {
