@@ -244,6 +244,10 @@ class Prober:
         itself = frozenset(
             name for name in written
             if (masks[name] & (_differing(first[name], second[name]) | (name in atomic))).any())
+        for pointer in self.pointers:
+            if pointer.name in itself:
+                # A sum may leave some bytes of an element as they were.
+                masks[pointer.name] = _whole(masks[pointer.name], pointer.elements[0].size)
         ordinary = self._after(launch, found, {}) if exact else first
         return Touched(
             found, masks, {name: first[name] for name in written},
@@ -280,6 +284,13 @@ class Prober:
         one, two = (np.frombuffer(self._contents(pointer, size, fill), np.uint8)
                     for fill in (1, 2))
         return one, two
+
+
+def _whole(mask: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
+    """``mask`` with every element that has one byte in it."""
+    end = len(mask) // size * size
+    whole = np.repeat(mask[:end].reshape(-1, size).any(axis=1), size)
+    return np.concatenate([whole, mask[end:]])
 
 
 def _differing(one: bytes, other: bytes) -> NDArray[np.bool_]:
