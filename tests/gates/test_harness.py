@@ -206,3 +206,21 @@ def test_outputs_are_really_compared(session: Session) -> None:
         if region.role is Role.OUTPUT:
             inside = after[region.guard:region.guard + len(region.data)]
             assert inside != region.data
+
+
+def test_a_base_is_proposed_upon_as_its_object_has_it(session: Session) -> None:
+    """A text with other lines than its object would put edits in wrong places."""
+    root = session.workbench.root()
+    at = next(i for i, line in enumerate(root.assembly.body(session.symbol).lines) if line.text)
+    longer = root.assembly.apply([Edit(session.symbol, at, at, ("s_nop 0",), "padding")])
+    shown: list[Evidence] = []
+
+    class Watching:
+        def propose(self, evidence: Evidence) -> Iterator[Proposal]:
+            shown.append(evidence)
+            return iter(())
+
+    bench = replace(session.workbench, proposer=Watching())
+    base = replace(root, assembly=longer)
+    assert list(bench.explore(Assignment(0, base, (), 1, 2.0))) == []
+    assert len(shown[0].lines) == len(shown[0].program)
