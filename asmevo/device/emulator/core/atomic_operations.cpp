@@ -34,7 +34,7 @@ u64 update_runs(Wave& w, const LaneAccess& access, const u32* data) {
     if (access.words[first] != 1 || address % sizeof(u32) != 0) continue;
     u8* bytes = w.memory->update_run(address, sizeof(u32) * (end - first));
     if (bytes == nullptr) return left;
-    auto* words = reinterpret_cast<RawDword*>(bytes);
+    RawDword* words = reinterpret_cast<RawDword*>(bytes);
     for (std::size_t i = first; i < end; ++i) words[i - first] = F(words[i - first], data[i]);
     left &= ~lanes;
   }

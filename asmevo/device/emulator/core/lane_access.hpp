@@ -81,6 +81,7 @@ bool consecutive(const u32* offsets) {
 }
 
 // A dword of memory, which a lane may have at any address.
+// Named where it is used: `auto` would deduce a u32, which is aligned.
 using RawDword = u32 __attribute__((aligned(1), may_alias));
 
 template <u8 Words>
@@ -92,7 +93,7 @@ void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u
   p.lanes = kAllLanes;
   u32* out = w.result_rows(p, s);
   if (consecutive<Words>(offsets)) {
-    const auto* in = reinterpret_cast<const RawDword*>(bytes);
+    const RawDword* in = reinterpret_cast<const RawDword*>(bytes);
     ASMEVO_LANES(i) {
       for (std::size_t k = 0; k < Words; ++k) out[k * kLanes + i] = in[i * Words + k];
     }
@@ -110,7 +111,7 @@ void store_uniform(Wave& w, const Step& s, u8* bytes, const u32* offsets, u32 lo
   w.issue_vm().kind = Pending::Kind::kStore;
   const u32* data = w.v + s.dst * kLanes;
   if (consecutive<Words>(offsets)) {
-    auto* out = reinterpret_cast<RawDword*>(bytes);
+    RawDword* out = reinterpret_cast<RawDword*>(bytes);
     ASMEVO_LANES(i) {
       for (std::size_t k = 0; k < Words; ++k) out[i * Words + k] = data[k * kLanes + i];
     }

@@ -62,7 +62,7 @@ void read_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
       const bool one = differing(address) == 0;  // all lanes read the same
       if (F.words == 1 && (one || consecutive<1>(address))) {
         for (std::size_t k = 0; k < Parts; ++k) {
-          const auto* in = reinterpret_cast<const RawDword*>(lds + offsets[k] + first);
+          const RawDword* in = reinterpret_cast<const RawDword*>(lds + offsets[k] + first);
           u32* out = rows + k * kLanes;
           if (one) {
             const u32 word = in[0];
