@@ -43,6 +43,8 @@ CASES: dict[str, list[tuple[int, Role, set[ElementType], Callable[[Shape], int]]
     "in_place": [(0, IO, {F32}, lambda s: 256)],
     "histogram": [(0, IO, BITS, lambda s: 16),
                   (8, I, {ElementType.U8}, lambda s: n(s, 0x10))],
+    # A pointer and numbers in a structure that is passed by value.
+    "by_value": [(8, O, {F32}, lambda s: n(s, 4)), (24, I, {ElementType.U8}, lambda s: n(s, 4))],
 }
 
 
@@ -80,6 +82,11 @@ def test_shapes_have_tails_and_differ(hip: CodeObject, infer: Infer) -> None:
 def test_a_number_is_told_from_an_extent(hip: CodeObject, infer: Infer) -> None:
     types = {s.offset: s.type for s in infer(hip, "saxpy").kernel.scalars}
     assert types == {0x10: "f32", 0x14: "u32"}
+
+
+def test_members_of_a_structure_are_arguments(hip: CodeObject, infer: Infer) -> None:
+    kernel = infer(hip, "by_value").kernel
+    assert {s.offset: s.type for s in kernel.scalars} == {0: "f32", 4: "u32", 0x10: "u32"}
 
 
 def test_indices_stay_small_and_the_fact_says_so(hip: CodeObject, infer: Infer) -> None:
