@@ -79,7 +79,8 @@ class PointerArgument:
 class Arguments:
     """``undescribed`` are pointers that only the code shows: metadata has something else there.
     ``unresolved`` accesses have addresses that come from no argument; ``reads_grid`` tells that
-    the code looks at how many workgroups there are.
+    the code looks at how many workgroups there are; ``workgroup_axes`` are those along which the
+    number of the workgroup decides addresses, branches or results.
     """
 
     pointers: tuple[PointerArgument, ...]
@@ -87,6 +88,7 @@ class Arguments:
     undescribed: frozenset[int]
     unresolved: int
     reads_grid: bool
+    workgroup_axes: frozenset[int]
 
 
 def find_arguments(kernel: Kernel, program: Program) -> Arguments:
@@ -121,7 +123,8 @@ def find_arguments(kernel: Kernel, program: Program) -> Arguments:
     scalars = tuple(_scalar(a, names.get(a.offset, f"arg_{a.offset:02x}"), flow)
                     for a in _by_value(kernel, found, flow))
     return Arguments(tuple(pointers), scalars, frozenset(4 * p for p in found),
-                     sum(not a.pointers for a in flow.accesses), _reads_grid(kernel, flow))
+                     sum(not a.pointers for a in flow.accesses), _reads_grid(kernel, flow),
+                     frozenset(a for a in range(3) if flow.workgroup_ids & av.WORKGROUP_ID[a]))
 
 
 def _reads_grid(kernel: Kernel, flow: Flow) -> bool:

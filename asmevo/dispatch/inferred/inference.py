@@ -41,6 +41,7 @@ from asmevo.dispatch.inferred.scalar_values import (
     variants,
 )
 from asmevo.dispatch.inferred.strides import with_scalar, with_strides
+from asmevo.dispatch.inferred.variety import constant_scalars, monotony, others
 from asmevo.dispatch.kernel import Buffer, Kernel, Launch, Scalar
 from asmevo.isa.program import Program
 
@@ -109,7 +110,7 @@ class Inference:
             arguments.scalars, self.probe, self.seed,
             families={p.name: "small" for p in pointers if p.steers})
         try:
-            shapes = self._shapes(prober)
+            shapes = self._varied_shapes(arguments, prober)
         except ProbingExhausted as exhausted:
             raise InferenceError(f"{exhausted} ({self._last_refusal()})",
                                  ["launch", "buffers[].count", "scalars[].value", "shapes"]
@@ -130,8 +131,56 @@ class Inference:
 
     # --- launches
 
-    def _shapes(self, prober: Prober) -> tuple[Shape, ...]:
-        base, extent = self._base(prober)
+    def _varied_shapes(self, arguments: Arguments, prober: Prober) -> tuple[Shape, ...]:
+        """Shapes of the first workgroup with which everything varies that the code depends on.
+
+        With a workgroup that it was not made for, a kernel may work for a single width.
+        """
+        candidates, _ = launching.workgroups(self.object_kernel)
+        lacking: InferenceError | None = None
+        while candidates:
+            try:
+                shapes = self._shapes(prober, candidates)
+                shapes += self._other_shapes(arguments, prober, shapes)
+            except (InferenceError, ProbingExhausted):
+                if lacking is None:
+                    raise
+                break
+            found = monotony(arguments, [shape.launch for shape in shapes])
+            if found is None:
+                return shapes
+            log.info("no oracle: %s", found)
+            lacking = lacking or found
+            candidates = candidates[candidates.index(shapes[0].launch.workgroup) + 1:]
+        assert lacking is not None  # a kernel has at least one workgroup to try
+        raise lacking
+
+    def _other_shapes(self, arguments: Arguments, prober: Prober, shapes: Sequence[Shape]
+                      ) -> tuple[Shape, ...]:
+        """One more shape for each scalar that is always the same, if there is one."""
+        found: list[Shape] = []
+        for scalar in constant_scalars(arguments, [shape.launch for shape in shapes]):
+            for shape in shapes:
+                more = self._with_another(prober, shape, scalar)
+                if more is not None:
+                    found.append(more)
+                    break
+        return tuple(found)
+
+    def _with_another(self, prober: Prober, shape: Shape, scalar: ScalarArgument) -> Shape | None:
+        bare = replace(shape.launch, grid=(1, 1, 1))
+        workgroups = shape.launch.grid[min(shape.endless, default=0)]
+        for value in others(bare.scalars[scalar.name]):
+            launch = with_scalar(bare, scalar.name, value)
+            try:
+                return self._shape(prober, launch, shape.endless, workgroups, False)
+            except RefusedLaunch as refusal:
+                self._refuse(launch, refusal)
+        return None
+
+    def _shapes(self, prober: Prober, candidates: Sequence[launching.Dimensions]
+                ) -> tuple[Shape, ...]:
+        base, extent = self._base(prober, candidates)
         found: list[Shape] = []
         for variant in variants(prober.scalars, base.launch.scalars, extent):
             alike = sum(shape.held_out == variant.held_out for shape in found)
@@ -158,9 +207,9 @@ class Inference:
                 ["shapes", "scalars[].value", "buffers[].count", "launch.grid"])
         return tuple(found)
 
-    def _base(self, prober: Prober) -> tuple[Shape, int]:
+    def _base(self, prober: Prober, candidates: Sequence[launching.Dimensions]
+              ) -> tuple[Shape, int]:
         """A launch that works, preferably with several workgroups along axes that end."""
-        candidates, _ = launching.workgroups(self.object_kernel)
         lds = (launching.most_dynamic_lds(self.object_kernel)
                if launching.needs_dynamic_lds(self.object_kernel, self.program) else 0)
         best: tuple[Shape, int] | None = None

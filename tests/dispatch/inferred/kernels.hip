@@ -93,3 +93,8 @@ KERNEL rows_of_64(const float *x, float *out, int w, int h) {
   int i = group() * 64 + lane(), j = group_y() * 4 + lane_y();
   if (i < w && j < h) out[j * w + i] = x[i * h + j];
 }
+
+KERNEL rows_of_128(const float *x, float *out, int w, int h) {
+  int i = group() * 128 + lane(), j = group_y() * 2 + lane_y();
+  if (i < w && j < h) out[j * w + i] = x[i * h + j];
+}
