@@ -40,6 +40,7 @@ from asmevo.dispatch.inferred.scalar_values import (
     uniform,
     variants,
 )
+from asmevo.dispatch.inferred.shape import Shape, bounded, same, written
 from asmevo.dispatch.inferred.strides import with_scalar, with_strides
 from asmevo.dispatch.inferred.variety import constant_scalars, monotony, others
 from asmevo.dispatch.kernel import Buffer, Kernel, Launch, Scalar
@@ -51,18 +52,6 @@ _LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never writt
 _ENOUGH = 2  # shapes that proposers see, and that they do not
 _ORDINARY_EXTENT = 640  # where one workgroup does everything
 _IDLE_WORKGROUPS = 3
-_WIDEST = 8  # bytes of an element
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One launch that the kernel was seen to do, and what it touched."""
-
-    launch: Launched
-    endless: frozenset[int]
-    touched: Touched
-    varies: frozenset[str]
-    held_out: bool
 
 
 @dataclass(frozen=True)
@@ -198,7 +187,7 @@ class Inference:
                     continue
                 if variant.scalars != base.launch.scalars:
                     shape = self._spread(prober, shape)
-                if not any(_same(prober, shape, other) for other in found):
+                if not any(same(prober, shape, other) for other in found):
                     found.append(shape)
                 break
         if not any(not s.held_out for s in found):
@@ -228,10 +217,10 @@ class Inference:
                 # Where atomics gather results, more work shows in no larger output.
                 grew = best is None or any(p.atomics for p in prober.pointers) or (
                     shape.touched.written_bytes > best[0].touched.written_bytes)
-                if best is None or _bounded(shape) > _bounded(best[0]) or (
+                if best is None or bounded(shape) > bounded(best[0]) or (
                         grew and extent <= _ORDINARY_EXTENT):
                     best = shape, extent
-                if not grew or _bounded(shape) > 1 or not _has_bounds(prober):
+                if not grew or bounded(shape) > 1 or not _has_bounds(prober):
                     break
             if best is not None:
                 break
@@ -444,32 +433,7 @@ class Inference:
     def _written_element(self, pointer: PointerArgument, shapes: Sequence[Shape]) -> tuple[
             ElementType, bool]:
         return settled(pointer.elements,
-                       b"".join(_written(pointer.name, shape) for shape in shapes))
-
-
-def _written(name: str, shape: Shape) -> bytes:
-    """The written part of a buffer, in whole words of the widest element."""
-    mask, after = shape.touched.written[name], shape.touched.ordinary[name]
-    whole = len(mask) // _WIDEST * _WIDEST
-    words = mask[:whole].reshape(-1, _WIDEST).all(axis=1)
-    if not words.any():
-        return after
-    return np.frombuffer(after[:whole], np.uint8).reshape(-1, _WIDEST)[words].tobytes()
-
-
-def _same(prober: Prober, one: Shape, other: Shape) -> bool:
-    return one.launch.grid == other.launch.grid and all(
-        one.launch.scalars[s.name] == other.launch.scalars[s.name]
-        for s in prober.scalars if s.use is not Use.UNUSED)
-
-
-def _bounded(shape: Shape) -> int:
-    """Workgroups along axes that end."""
-    count = 1
-    for axis in range(3):
-        if axis not in shape.endless:
-            count *= shape.launch.grid[axis]
-    return count
+                       b"".join(written(pointer.name, shape) for shape in shapes))
 
 
 def _has_bounds(prober: Prober) -> bool:
