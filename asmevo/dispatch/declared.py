@@ -17,6 +17,7 @@ from asmevo.operation.declared import prepared
 
 # Kernels rebuild buffer descriptors from the low 48 bits of a pointer (CDNA3 ISA, "Buffer Resource
 # Descriptor"), so addresses stay below 2^47 as user-space addresses do.
+_LARGEST_SCALAR = 8  # bytes; what is larger is a structure
 _FIRST_ADDRESS = 0x7E00_0000_0000
 _ADDRESS_STEP = 0x20_0000
 _MAX_BUFFER_BYTES = 1 << 32  # offsets of buffer addressing have 32 bits
@@ -200,6 +201,8 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
         taken.append((argument.offset, argument.offset + size, argument.name))
         if isinstance(argument, Buffer) and argument.misdescribed:
             continue
+        if isinstance(argument, Scalar) and _in_structure(argument, metadata):
+            continue
         described = declared.get(argument.offset)
         if declared and described is None:
             raise KernelError(f"{where} is at offset {argument.offset}, where metadata has none")
@@ -211,6 +214,14 @@ def check_against_metadata(kernel: Kernel, metadata: Mapping[str, Any]) -> int:
                     f"{described.get('.value_kind')} of {described.get('.size')} bytes"
                 )
     return kernarg_size
+
+
+def _in_structure(scalar: Scalar, metadata: Mapping[str, Any]) -> bool:
+    """Whether it is a member of a structure that is passed by value."""
+    return any(a.get(".value_kind") == "by_value" and a[".size"] > _LARGEST_SCALAR
+               and a[".offset"] <= scalar.offset
+               and scalar.offset + scalar.size <= a[".offset"] + a[".size"]
+               for a in metadata.get(".args", ()))
 
 
 def _element_count(buffer: Buffer, names: Mapping[str, int]) -> int:

@@ -72,20 +72,44 @@ _RUINOUS_BOUNDARIES = np.array(
 )
 
 
+_FEW = 3
+
+
 def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
     """Ordinary values with ties, zeros, denormals and, sparsely, infinities and NaNs among them.
 
     What makes a whole reduction infinite or NaN is sparse on purpose (one in about 16,000 elements,
-    but at least one): a comparison of NaNs with NaNs proves nothing.
+    but at least one): a comparison of NaNs with NaNs proves nothing. Of the others a short buffer,
+    a scale for each row for example, still has a few. A single value stays ordinary.
     """
+    if count == 1:
+        return _normal(rng, count, scale)
     values = _normal(rng, count, scale)
     ties = rng.choice(count, size=count // 64, replace=False)
     values[ties] = values[(ties + 1 + rng.integers(0, 32, size=len(ties))) % count]
-    for boundaries, hits in ((_FINITE_BOUNDARIES, count // 256), (_RUINOUS_BOUNDARIES,
-                                                                  1 + count // 16384)):
+    finite = max(count // 256, min(_FEW, count // 4))
+    for boundaries, hits in ((_FINITE_BOUNDARIES, finite), (_RUINOUS_BOUNDARIES,
+                                                            1 + count // 16384)):
         where = rng.choice(count, size=min(hits, count), replace=False)
         values[where] = rng.choice(boundaries, size=len(where))
     return values
+
+
+def _integer_boundary(rng: np.random.Generator, count: int, element: ElementType) -> bytes:
+    """Any integers, with runs of the least and of the greatest one among them.
+
+    The runs are so long that a sum of products has many, and so few that most of it is ordinary.
+    """
+    values = np.frombuffer(rng.bytes(count * element.size), element.dtype).copy()
+    limits = np.iinfo(element.dtype)
+    extremes = np.array([limits.min, limits.max, 0, -1 if limits.min else 1], element.dtype)
+    scattered = rng.choice(count, size=count // 16, replace=False)
+    values[scattered] = rng.choice(extremes, size=len(scattered))
+    length = count // 16
+    for extreme in extremes[:2]:
+        start = int(rng.integers(0, count - length + 1))
+        values[start:start + length] = extreme
+    return values.tobytes()
 
 
 _FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] = {
@@ -102,8 +126,9 @@ def generate(
 ) -> bytes:
     """Bytes of ``count`` elements of an input family.
 
-    Integer and opaque elements are uniform over their whole range in every family but ``zeros``
-    and ``small``, whose integers are below 16: indices and counts that lead nowhere far.
+    Integer and opaque elements are uniform over their whole range in every family but ``zeros``,
+    ``boundary``, where integers are often the least and the greatest there are, and ``small``,
+    whose integers are below 16: indices and counts that lead nowhere far.
     """
     if family not in FAMILIES:
         known = ", ".join(FAMILIES)
@@ -115,4 +140,6 @@ def generate(
         return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
     if family == "small":
         return rng.integers(0, SMALL, count).astype(element.dtype).tobytes()
+    if family == "boundary" and element is not ElementType.OPAQUE:
+        return _integer_boundary(rng, count, element)
     return rng.bytes(size)

@@ -17,11 +17,12 @@ _BLOCK = 128  # of the depth
 class ScaledInt8Product(Operation):
     """``out = (a b^T) * row_scale * column_scale + bias``, the product in exact integers.
 
-    ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, the latter in tiles of ``tile`` rows
-    (`in_rows`); ``row_scale`` has ``M`` elements, ``column_scale`` and ``bias`` ``N``. ``S``
-    workgroups share the depth in parts of whole blocks of 128, the last one takes the rest; with
-    more than one, the sum is over parts that are rounded to bf16, the first of which contains the
-    bias, and if ``cleared`` the host has cleared ``out``. ``rounding`` is how results become bf16.
+    ``a`` has ``M`` rows and ``b`` ``N`` rows of ``K`` int8, those of ``a`` as far apart as they fit
+    and those of ``b`` in tiles of ``tile`` rows (`in_rows`); ``row_scale`` has ``M`` elements,
+    ``column_scale`` and ``bias`` ``N``. ``S`` workgroups share the depth in parts of whole blocks
+    of 128, the last one takes the rest; with more than one, the sum is over parts that are rounded
+    to bf16, the first of which contains the bias, and if ``cleared`` the host has cleared ``out``.
+    ``rounding`` is how results become bf16.
     """
 
     tile: int = 32
@@ -33,7 +34,7 @@ class ScaledInt8Product(Operation):
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         rows, columns, depth, splits = (int(names[name]) for name in ("M", "N", "K", "S"))
-        a = arrays["a"].reshape(rows, depth).astype(np.float64)
+        a = arrays["a"].reshape(rows, -1)[:, :depth].astype(np.float64)
         b = in_rows(arrays["b"], columns, depth, self.tile)[0].astype(np.float64)
         scale = arrays["row_scale"].astype(np.float64)[:, None] * arrays["column_scale"]
         part = -(-(depth // splits) // _BLOCK) * _BLOCK

@@ -104,6 +104,54 @@ def test_boundary_family_contains_what_breaks_arithmetic() -> None:
     assert np.isfinite(values).mean() > 0.99
 
 
+@pytest.mark.parametrize("count", [4, 5, 16, 128, 700])
+def test_short_buffers_have_boundary_values_too(count: int) -> None:
+    """Scales for each row, of which one in 256 would be none; but most stay ordinary."""
+    special = 0
+    known = np.array([0, 1, -1, 1 + 2**-7, 1 + 2**-8, 6.1035156e-05], np.float32)
+    for seed in range(8):
+        values = to_floats(generate(ElementType.F32, count, np.random.default_rng(seed),
+                                    family="boundary", scale=0.37), ElementType.F32)
+        finite = np.isin(values, known) | (
+            np.abs(values) < 1.2e-38)
+        special += int(finite.sum())
+        assert finite.sum() + (~np.isfinite(values) | (np.abs(values) > 60000)).sum() <= max(
+            2, count // 2)
+    assert special >= 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_single_value_stays_ordinary(seed: int) -> None:
+    """A NaN there would make a whole output NaN, which proves nothing."""
+    data = generate(ElementType.F32, 1, np.random.default_rng(seed), family="boundary", scale=1.0)
+    assert 0 < abs(to_floats(data, ElementType.F32)[0]) < 10
+
+
+@pytest.mark.parametrize(("element", "least", "greatest"), [
+    (ElementType.I8, -128, 127), (ElementType.U8, 0, 255), (ElementType.I32, -2**31, 2**31 - 1)])
+def test_boundary_integers_are_extreme_in_a_row(
+        element: ElementType, least: int, greatest: int) -> None:
+    """Sums of products are then as large as they can be; most integers stay ordinary."""
+    count = 4096
+    values = np.frombuffer(generate(element, count, np.random.default_rng(1), family="boundary",
+                                    scale=1.0), element.dtype)
+    for extreme in (least, greatest):
+        runs = "".join("x" if v == extreme else " " for v in values).split()
+        assert max(map(len, runs)) >= count // 32
+    assert {0, -1 if least else 1} <= set(values.tolist())
+    assert np.isin(values, [least, greatest, 0, -1]).mean() < 0.25
+    normal = np.frombuffer(generate(element, count, np.random.default_rng(1), family="normal",
+                                    scale=1.0), element.dtype)
+    assert np.isin(normal, [least, greatest]).mean() < 0.05
+
+
+@pytest.mark.parametrize("element", list(ElementType))
+@pytest.mark.parametrize("count", [1, 2, 3, 15, 16, 17])
+def test_every_element_and_size_has_a_boundary_family(element: ElementType, count: int) -> None:
+    data = generate(element, count, np.random.default_rng(0), family="boundary", scale=1.0)
+    assert len(data) == count * element.size
+
+
 def test_moving_a_dispatch_moves_its_pointers() -> None:
     launch = dispatches()[0]
     moved = launch.moved(4096)

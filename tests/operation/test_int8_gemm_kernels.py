@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
 
+from asmevo.__main__ import config_folder
+from asmevo.codeobject.container import CodeObject
+from asmevo.config import register
+from asmevo.dispatch.inferred.probing import ProbeFault
 from asmevo.operation.int8_gemm import ScaledInt8Product
 from asmevo.operation.operation import Array
 from asmevo.report.result import Result, Status
+from asmevo.task.probe import probe
 from tests.operation.conftest import accuracies
 
 RunKernel = Callable[..., Result]
 
 TAIL = "{M: 130, N: 256, K: 384}"
+PADDED = "{M: 130, N: 128, K: 512, pad_a: 128}"
 ONE = "{M: 1, N: 128, K: 1024}"
 
 
@@ -34,8 +43,8 @@ def test_the_maximum_of_the_object_leaves_out_columns(run_kernel: RunKernel) -> 
 
 
 @pytest.mark.parametrize(("name", "shapes"), [
-    ("aiter_i8gemm", (TAIL, ONE)), ("aiter_i8gemm_192x128", (TAIL, ONE)),
-    ("aiter_gemm_a8w8", (TAIL, ONE)),
+    ("aiter_i8gemm", (TAIL, ONE, PADDED)), ("aiter_i8gemm_192x128", (TAIL, ONE, PADDED)),
+    ("aiter_gemm_a8w8", (TAIL, ONE, PADDED)),
     ("aiter_i8gemm_splitk", ("{M: 130, N: 128, K: 896}",)),
     ("aiter_gemm_a8w8_splitk", ("{M: 130, N: 128, K: 1024}",)),
 ])
@@ -43,6 +52,33 @@ def test_products(run_kernel: RunKernel, name: str, shapes: tuple[str, ...]) -> 
     result = run_kernel(name, shapes, "task.repeats=3")
     assert result.status is Status.AGREES, result.error
     assert accuracies(result)["out"]["cosine"] > 0.99999
+
+
+@pytest.mark.parametrize("name", ["aiter_i8gemm", "aiter_gemm_a8w8"])
+@pytest.mark.parametrize("held_out", [False, True])
+def test_exchanged_strides_show(name: str, held_out: bool) -> None:
+    """A candidate that takes one stride for the other fails on a dispatch of each kind."""
+    register()
+    with initialize_config_dir(config_folder(), version_base="1.3"):
+        config = compose("config", overrides=[f"kernel={name}"])
+    kernel, device, oracle = (instantiate(part) for part in (config.kernel, config.device,
+                                                             config.oracle))
+    code_object = CodeObject.parse(kernel.source.read())
+    symbol = code_object.kernels[0].symbol
+    launch = probe(device.load(code_object, symbol))
+    changed = []
+    for dispatch in oracle.dispatches(kernel, symbol, code_object.kernel(symbol).metadata):
+        if dispatch.family != "normal" or dispatch.held_out != held_out:
+            continue
+        kernarg = bytearray(dispatch.kernarg)
+        kernarg[0x90:0x94], kernarg[0xa0:0xa4] = kernarg[0xa0:0xa4], kernarg[0x90:0x94]
+        try:
+            exchanged = launch(replace(dispatch, kernarg=bytes(kernarg)), 0, 10**9)[0][0]
+        except ProbeFault:
+            exchanged = b""
+        changed.append(exchanged != launch(dispatch, 0, 10**9)[0][0])
+    assert any(changed)
+    assert not all(changed)
 
 
 def test_wide_tiles_need_time(run_kernel: RunKernel) -> None:

@@ -115,6 +115,13 @@ class Capture:
         self._check_allocations()
         for pointer in self.pointers or ():
             self._check_pointer(pointer)
+        places = sorted((-1 if p.holder is None else p.holder, p.offset)
+                        for p in self.pointers or ())
+        for (holder, first), (other, second) in pairwise(places):
+            if holder == other and second < first + 8:
+                where = "the kernarg" if holder < 0 else f"'{self.allocations[holder].name}'"
+                raise CaptureError(f"capture '{self.name}' has two pointers that overlap, at "
+                                   f"offsets {first} and {second} of {where}")
 
     def segments(self) -> Iterator[tuple[Allocation, Segment]]:
         """All segments with their allocation, by allocation and offset."""
@@ -152,16 +159,27 @@ class Capture:
                 pointer.holder is None or 0 <= pointer.holder < count):
             raise CaptureError(f"capture '{self.name}' has a pointer to or in allocation "
                                f"{max(pointer.target, pointer.holder or 0)}, but {count} of them")
-        if pointer.holder is None:
-            inside = 0 <= pointer.offset <= len(self.kernarg) - 8
-        else:
-            inside = any(s.offset <= pointer.offset <= s.end - 8
-                         for s in self.allocations[pointer.holder].segments)
-        if not inside:
+        held = self._held(pointer)
+        if held is None:
             where = ("the kernarg" if pointer.holder is None else
                      f"what is recorded of '{self.allocations[pointer.holder].name}'")
             raise CaptureError(f"capture '{self.name}' has a pointer at offset {pointer.offset}, "
                                f"outside {where}")
+        target = self.allocations[pointer.target]
+        # One may point just behind what it belongs to, as ends of ranges do.
+        if not target.address <= held <= target.end:
+            raise CaptureError(f"capture '{self.name}' has a pointer at offset {pointer.offset} "
+                               f"that holds {held:#x}, which is not in '{target.name}'")
+
+    def _held(self, pointer: PointerField) -> int | None:
+        """The address at a pointer's place, if its eight bytes are there."""
+        parts = [(0, self.kernarg)] if pointer.holder is None else [
+            (s.offset, s.pre) for s in self.allocations[pointer.holder].segments]
+        for start, data in parts:
+            if start <= pointer.offset <= start + len(data) - 8:
+                at = pointer.offset - start
+                return int.from_bytes(data[at:at + 8], "little")
+        return None
 
 
 def _check_segments(allocation: Allocation) -> None:

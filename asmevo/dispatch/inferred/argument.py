@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from asmevo.codeobject.container import Argument, Kernel
@@ -79,7 +79,8 @@ class PointerArgument:
 class Arguments:
     """``undescribed`` are pointers that only the code shows: metadata has something else there.
     ``unresolved`` accesses have addresses that come from no argument; ``reads_grid`` tells that
-    the code looks at how many workgroups there are.
+    the code looks at how many workgroups there are; ``workgroup_axes`` are those along which the
+    number of the workgroup decides addresses, branches or results.
     """
 
     pointers: tuple[PointerArgument, ...]
@@ -87,6 +88,7 @@ class Arguments:
     undescribed: frozenset[int]
     unresolved: int
     reads_grid: bool
+    workgroup_axes: frozenset[int]
 
 
 def find_arguments(kernel: Kernel, program: Program) -> Arguments:
@@ -114,13 +116,15 @@ def find_arguments(kernel: Kernel, program: Program) -> Arguments:
         elements, typed = _elements(pointer, accesses, by_load)
         atomics = [a for a in accesses if a.loads and a.stores]
         pointers.append(PointerArgument(
-            names[4 * pointer], 4 * pointer,
+            names.get(4 * pointer, f"arg_{4 * pointer:02x}"), 4 * pointer,
             sum(a.loads and not a.stores for a in accesses),
             sum(a.stores and not a.loads for a in accesses), len(atomics),
             sum(_is_float_kind(a.kinds) for a in atomics), elements, typed, pointer in steering))
-    scalars = tuple(_scalar(a, names[a.offset], flow) for a in _by_value(kernel, found))
+    scalars = tuple(_scalar(a, names.get(a.offset, f"arg_{a.offset:02x}"), flow)
+                    for a in _by_value(kernel, found, flow))
     return Arguments(tuple(pointers), scalars, frozenset(4 * p for p in found),
-                     sum(not a.pointers for a in flow.accesses), _reads_grid(kernel, flow))
+                     sum(not a.pointers for a in flow.accesses), _reads_grid(kernel, flow),
+                     frozenset(a for a in range(3) if flow.workgroup_ids & av.WORKGROUP_ID[a]))
 
 
 def _reads_grid(kernel: Kernel, flow: Flow) -> bool:
@@ -144,11 +148,20 @@ def _undescribed_pointers(kernel: Kernel, flow: Flow, described: set[int]) -> se
     return found
 
 
-def _by_value(kernel: Kernel, found: set[int]) -> list[Argument]:
+def _by_value(kernel: Kernel, found: set[int], flow: Flow) -> list[Argument]:
+    """By-value arguments but pointers; of structures the dwords that the code uses."""
     taken = {4 * p + k for p in found for k in range(8)}
-    return [a for a in kernel.arguments
-            if a.value_kind == "by_value" and a.name != "pad" and a.size in (4, 8)
-            and not taken & set(range(a.offset, a.offset + a.size))]
+    parts = []
+    for argument in kernel.arguments:
+        if argument.value_kind != "by_value" or argument.name == "pad":
+            continue
+        if argument.size in (4, 8):
+            parts.append(argument)
+            continue
+        parts += [replace(argument, offset=offset, size=4, value_type=None)
+                  for offset in range(argument.offset, argument.offset + argument.size - 3, 4)
+                  if offset % 4 == 0 and flow.used & av.dword(offset // 4)]
+    return [a for a in parts if not taken & set(range(a.offset, a.offset + a.size))]
 
 
 def _names(kernel: Kernel) -> Mapping[int, str]:

@@ -27,6 +27,7 @@ _F32 = av.type_bit(ElementType.F32)
 _BF16 = av.type_bit(ElementType.BF16)
 _TO_BF16 = _F32 | av.ROUNDING
 _HALVES = _BF16 | av.type_bit(ElementType.F16)
+_WORKGROUP_IDS = sum(av.WORKGROUP_ID)
 _ONES = 0xFFFFFFFF
 _UPPER_HALF = 0xFFFF0000
 _MULTIPLIES = ("mul", "mad", "fma")
@@ -59,7 +60,8 @@ class Flow:
     """What the analysis found; sets of kernarg dwords are bit masks.
 
     ``votes`` count the operations that took an unchanged kernarg dword or the contents of a memory
-    (both as a single bit of `abstract_value`) for a type.
+    (both as a single bit of `abstract_value`) for a type. ``workgroup_ids`` are those in addresses,
+    comparisons and stored values.
     """
 
     accesses: list[Access] = field(default_factory=list)
@@ -70,6 +72,7 @@ class Flow:
     strides: int = 0
     used: int = 0
     data_dependent_branches: int = 0
+    workgroup_ids: int = 0
 
 
 def analyse(program: Program, descriptor: KernelDescriptor, pointers: frozenset[int]) -> Flow:
@@ -362,6 +365,7 @@ class _Walk:
         self.flow.strides |= av.scaled_dwords(sources) & ~self.pointer_mask
         self.flow.used |= av.plain_dwords(sources) | av.scaled_dwords(sources)
         self.flow.used |= av.plain_dwords(stored.sources) | av.scaled_dwords(stored.sources)
+        self.flow.workgroup_ids |= (sources | stored.sources) & _WORKGROUP_IDS
         added = _atomic_kind(instruction)
         for kind in av.TYPES:
             if kind.is_float and added & av.type_bit(kind) and stored.raw:
@@ -389,6 +393,8 @@ class _Walk:
                 value = state[operand.first + k]
                 dwords = av.plain_dwords(value.sources)
                 self.flow.used |= dwords | av.scaled_dwords(value.sources)
+                if compares:
+                    self.flow.workgroup_ids |= value.sources & _WORKGROUP_IDS
                 if compares and (op.startswith("s_cmp") or self._branches_at_once(op)):
                     # A branch decided by memory: how much is done depends on what is there.
                     self.flow.data_dependent_branches |= av.contents_dwords(value.sources)

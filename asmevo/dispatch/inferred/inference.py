@@ -40,7 +40,9 @@ from asmevo.dispatch.inferred.scalar_values import (
     uniform,
     variants,
 )
+from asmevo.dispatch.inferred.shape import Shape, bounded, same, written
 from asmevo.dispatch.inferred.strides import with_scalar, with_strides
+from asmevo.dispatch.inferred.variety import constant_scalars, monotony, others
 from asmevo.dispatch.kernel import Buffer, Kernel, Launch, Scalar
 from asmevo.isa.program import Program
 
@@ -50,18 +52,6 @@ _LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never writt
 _ENOUGH = 2  # shapes that proposers see, and that they do not
 _ORDINARY_EXTENT = 640  # where one workgroup does everything
 _IDLE_WORKGROUPS = 3
-_WIDEST = 8  # bytes of an element
-
-
-@dataclass(frozen=True)
-class Shape:
-    """One launch that the kernel was seen to do, and what it touched."""
-
-    launch: Launched
-    endless: frozenset[int]
-    touched: Touched
-    varies: frozenset[str]
-    held_out: bool
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,7 @@ class Inference:
             arguments.scalars, self.probe, self.seed,
             families={p.name: "small" for p in pointers if p.steers})
         try:
-            shapes = self._shapes(prober)
+            shapes = self._varied_shapes(arguments, prober)
         except ProbingExhausted as exhausted:
             raise InferenceError(f"{exhausted} ({self._last_refusal()})",
                                  ["launch", "buffers[].count", "scalars[].value", "shapes"]
@@ -130,8 +120,56 @@ class Inference:
 
     # --- launches
 
-    def _shapes(self, prober: Prober) -> tuple[Shape, ...]:
-        base, extent = self._base(prober)
+    def _varied_shapes(self, arguments: Arguments, prober: Prober) -> tuple[Shape, ...]:
+        """Shapes of the first workgroup with which everything varies that the code depends on.
+
+        With a workgroup that it was not made for, a kernel may work for a single width.
+        """
+        candidates, _ = launching.workgroups(self.object_kernel)
+        lacking: InferenceError | None = None
+        while candidates:
+            try:
+                shapes = self._shapes(prober, candidates)
+                shapes += self._other_shapes(arguments, prober, shapes)
+            except (InferenceError, ProbingExhausted):
+                if lacking is None:
+                    raise
+                break
+            found = monotony(arguments, [shape.launch for shape in shapes])
+            if found is None:
+                return shapes
+            log.info("no oracle: %s", found)
+            lacking = lacking or found
+            candidates = candidates[candidates.index(shapes[0].launch.workgroup) + 1:]
+        assert lacking is not None  # a kernel has at least one workgroup to try
+        raise lacking
+
+    def _other_shapes(self, arguments: Arguments, prober: Prober, shapes: Sequence[Shape]
+                      ) -> tuple[Shape, ...]:
+        """One more shape for each scalar that is always the same, if there is one."""
+        found: list[Shape] = []
+        for scalar in constant_scalars(arguments, [shape.launch for shape in shapes]):
+            for shape in shapes:
+                more = self._with_another(prober, shape, scalar)
+                if more is not None:
+                    found.append(more)
+                    break
+        return tuple(found)
+
+    def _with_another(self, prober: Prober, shape: Shape, scalar: ScalarArgument) -> Shape | None:
+        bare = replace(shape.launch, grid=(1, 1, 1))
+        workgroups = shape.launch.grid[min(shape.endless, default=0)]
+        for value in others(bare.scalars[scalar.name]):
+            launch = with_scalar(bare, scalar.name, value)
+            try:
+                return self._shape(prober, launch, shape.endless, workgroups, False)
+            except RefusedLaunch as refusal:
+                self._refuse(launch, refusal)
+        return None
+
+    def _shapes(self, prober: Prober, candidates: Sequence[launching.Dimensions]
+                ) -> tuple[Shape, ...]:
+        base, extent = self._base(prober, candidates)
         found: list[Shape] = []
         for variant in variants(prober.scalars, base.launch.scalars, extent):
             alike = sum(shape.held_out == variant.held_out for shape in found)
@@ -149,7 +187,7 @@ class Inference:
                     continue
                 if variant.scalars != base.launch.scalars:
                     shape = self._spread(prober, shape)
-                if not any(_same(prober, shape, other) for other in found):
+                if not any(same(prober, shape, other) for other in found):
                     found.append(shape)
                 break
         if not any(not s.held_out for s in found):
@@ -158,9 +196,9 @@ class Inference:
                 ["shapes", "scalars[].value", "buffers[].count", "launch.grid"])
         return tuple(found)
 
-    def _base(self, prober: Prober) -> tuple[Shape, int]:
+    def _base(self, prober: Prober, candidates: Sequence[launching.Dimensions]
+              ) -> tuple[Shape, int]:
         """A launch that works, preferably with several workgroups along axes that end."""
-        candidates, _ = launching.workgroups(self.object_kernel)
         lds = (launching.most_dynamic_lds(self.object_kernel)
                if launching.needs_dynamic_lds(self.object_kernel, self.program) else 0)
         best: tuple[Shape, int] | None = None
@@ -179,10 +217,10 @@ class Inference:
                 # Where atomics gather results, more work shows in no larger output.
                 grew = best is None or any(p.atomics for p in prober.pointers) or (
                     shape.touched.written_bytes > best[0].touched.written_bytes)
-                if best is None or _bounded(shape) > _bounded(best[0]) or (
+                if best is None or bounded(shape) > bounded(best[0]) or (
                         grew and extent <= _ORDINARY_EXTENT):
                     best = shape, extent
-                if not grew or _bounded(shape) > 1 or not _has_bounds(prober):
+                if not grew or bounded(shape) > 1 or not _has_bounds(prober):
                     break
             if best is not None:
                 break
@@ -395,32 +433,7 @@ class Inference:
     def _written_element(self, pointer: PointerArgument, shapes: Sequence[Shape]) -> tuple[
             ElementType, bool]:
         return settled(pointer.elements,
-                       b"".join(_written(pointer.name, shape) for shape in shapes))
-
-
-def _written(name: str, shape: Shape) -> bytes:
-    """The written part of a buffer, in whole words of the widest element."""
-    mask, after = shape.touched.written[name], shape.touched.ordinary[name]
-    whole = len(mask) // _WIDEST * _WIDEST
-    words = mask[:whole].reshape(-1, _WIDEST).all(axis=1)
-    if not words.any():
-        return after
-    return np.frombuffer(after[:whole], np.uint8).reshape(-1, _WIDEST)[words].tobytes()
-
-
-def _same(prober: Prober, one: Shape, other: Shape) -> bool:
-    return one.launch.grid == other.launch.grid and all(
-        one.launch.scalars[s.name] == other.launch.scalars[s.name]
-        for s in prober.scalars if s.use is not Use.UNUSED)
-
-
-def _bounded(shape: Shape) -> int:
-    """Workgroups along axes that end."""
-    count = 1
-    for axis in range(3):
-        if axis not in shape.endless:
-            count *= shape.launch.grid[axis]
-    return count
+                       b"".join(written(pointer.name, shape) for shape in shapes))
 
 
 def _has_bounds(prober: Prober) -> bool:

@@ -11,6 +11,7 @@ import operator
 import os
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asmevo.dispatch.captured.capture import Capture
+from asmevo.dispatch.captured.capture import Capture, PointerField
 from asmevo.dispatch.captured.document import from_document, to_document
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.captured.folder import BLOBS, DOCUMENT, read_capture
@@ -92,6 +93,11 @@ def segment(document: Document, allocation: int = 0, number: int = 0) -> Documen
     (lambda d: d.update(pointers=[{"offset": 124, "target": 0, "holder": 2}]), "of 'out'"),
     (lambda d: d.update(pointers=[{"offset": 1 << 65, "target": 0}]), "64 bits"),
     (lambda d: d.update(pointers=[7]), "no JSON object"),
+    (lambda d: d["pointers"].append({"offset": 0, "target": 1}), "two pointers that overlap"),
+    (lambda d: d["pointers"].append({"offset": 8, "target": 2, "holder": 1}), "overlap.*'table'"),
+    (lambda d: d["pointers"][0].update(target=2), "holds 0x7f0000200000, which is not in 'out'"),
+    (lambda d: d["pointers"][1].update(target=2), "is not in 'out'"),
+    (lambda d: d["pointers"].append({"offset": 8, "target": 0}), "holds 0x7, which is not in 'x'"),
 ])
 def test_one_sentence(changed: Callable[[Change], Capture], change: Change, words: str) -> None:
     with pytest.raises(CaptureError, match=words) as refusal:
@@ -257,3 +263,15 @@ def test_flipped_and_cut_bytes(position: int, flipped: int, cut: bool) -> None:
     else:
         text[at] ^= flipped
     read_or_refused(bytes(text))
+
+
+def test_pointers_that_overlap_by_half() -> None:
+    """Both hold addresses of the allocation, so that only their places contradict each other."""
+    low = 0x10_0000_0010
+    document = make_capture()
+    x = replace(document.allocations[0], address=low, size=1 << 40)
+    kernarg = low.to_bytes(8, "little") + bytes([0x10, 0, 0, 0]) + bytes(4)
+    assert low <= int.from_bytes(kernarg[4:12], "little") <= x.end
+    with pytest.raises(CaptureError, match="overlap, at offsets 0 and 4 of the kernarg"):
+        make_capture(allocations=(x,), kernarg=kernarg,
+                     pointers=(PointerField(4, 0), PointerField(0, 0)))

@@ -47,16 +47,17 @@ def test_segments_that_meet_are_one_region() -> None:
     """A recorder stores large allocations in parts; the kernel may read across them."""
     part = bytes(range(64))
     other = bytes(64)
+    last = part[:8] + X.to_bytes(8, "little") + part[16:]
     allocation = Allocation("a", X, 4096, (
         Segment(0, part, part), Segment(64, other, other), Segment(128, part, other),
         Segment(192, part, other, Role.INOUT), Segment(256, part, other, Role.OUTPUT),
-        Segment(384, part, part)))
+        Segment(384, last, last)))
     capture = make_capture(allocations=(allocation,), pointers=(PointerField(392, 0, 0),))
     dispatch = replay(capture, NO_ARGUMENTS)
     assert [(r.address - X, r.data, r.role) for r in dispatch.regions] == [
         (0, part + other, Role.INPUT), (128, part + part, Role.INOUT), (256, part, Role.OUTPUT),
-        (384, part, Role.INPUT)]
-    assert dispatch.recorded == (part + other, other + other, other, part)
+        (384, last, Role.INPUT)]
+    assert dispatch.recorded == (part + other, other + other, other, last)
     assert dispatch.pointers == (Pointer(8, 0, 3),)
 
 

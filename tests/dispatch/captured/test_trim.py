@@ -85,8 +85,9 @@ def test_scattered_accesses_get_larger_granules() -> None:
 
 
 def test_pointers_in_what_is_gone_go() -> None:
-    data = bytes(4 * PAGE)
+    data = X.to_bytes(8, "little") * (4 * PAGE // 8)
     capture = make_capture(
+        kernarg=X.to_bytes(8, "little"),
         allocations=(Allocation("a", X, 4 * PAGE, (Segment(0, data, data),)),),
         pointers=(PointerField(0, 0), PointerField(8, 0, 0), PointerField(2 * PAGE, 0, 0)))
     assert trimmed(capture, lines(X), granule=PAGE).pointers == (

@@ -82,3 +82,19 @@ KERNEL waiting(int *out, const int *flag) {
   while (__hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) != 12345);
   out[item()] = item();
 }
+
+struct Parameters { float scale; int n; float *out; unsigned char bias; };
+KERNEL by_value(Parameters p, const unsigned char *x) {
+  if (item() < p.n) p.out[item()] = x[item()] * p.scale + p.bias;
+}
+
+// Made for workgroups of (64, 4), which nothing tells: others leave gaps, but for one width.
+KERNEL rows_of_64(const float *x, float *out, int w, int h) {
+  int i = group() * 64 + lane(), j = group_y() * 4 + lane_y();
+  if (i < w && j < h) out[j * w + i] = x[i * h + j];
+}
+
+KERNEL rows_of_128(const float *x, float *out, int w, int h) {
+  int i = group() * 128 + lane(), j = group_y() * 2 + lane_y();
+  if (i < w && j < h) out[j * w + i] = x[i * h + j];
+}

@@ -43,6 +43,8 @@ CASES: dict[str, list[tuple[int, Role, set[ElementType], Callable[[Shape], int]]
     "in_place": [(0, IO, {F32}, lambda s: 256)],
     "histogram": [(0, IO, BITS, lambda s: 16),
                   (8, I, {ElementType.U8}, lambda s: n(s, 0x10))],
+    # A pointer and numbers in a structure that is passed by value.
+    "by_value": [(8, O, {F32}, lambda s: n(s, 4)), (24, I, {ElementType.U8}, lambda s: n(s, 4))],
 }
 
 
@@ -82,6 +84,22 @@ def test_a_number_is_told_from_an_extent(hip: CodeObject, infer: Infer) -> None:
     assert types == {0x10: "f32", 0x14: "u32"}
 
 
+def test_members_of_a_structure_are_arguments(hip: CodeObject, infer: Infer) -> None:
+    kernel = infer(hip, "by_value").kernel
+    assert {s.offset: s.type for s in kernel.scalars} == {0: "f32", 4: "u32", 0x10: "u32"}
+
+
+def test_a_workgroup_with_which_only_one_width_works_is_none(
+        hip: CodeObject, infer: Infer) -> None:
+    """A candidate with that width built in would pass everything."""
+    kernel = infer(hip, "rows_of_64").kernel
+    assert kernel.launch is not None
+    assert tuple(kernel.launch.workgroup) == (64, 4, 1)
+    shapes = [dict(s) for s in (*kernel.shapes, *kernel.held_out_shapes)]
+    assert len({n(shape, 0x10) for shape in shapes}) > 2
+    assert all(evaluate(kernel.launch.grid[0], s) == -(-n(s, 0x10) // 64) for s in shapes)
+
+
 def test_indices_stay_small_and_the_fact_says_so(hip: CodeObject, infer: Infer) -> None:
     found = infer(hip, "gather")
     assert {b.offset: b.family for b in found.kernel.buffers} == {0: None, 8: None, 16: "small"}
@@ -97,6 +115,7 @@ def test_a_grid_stride_loop_is_launched_with_several_workgroups(
 
 @pytest.mark.parametrize(("symbol", "reason"), [
     ("racing", "order of workgroups"), ("constant", "single value"),
+    ("rows_of_128", "workgroup.s x, but every launch that works has one"),
     ("nested", "come from no argument"), ("waiting", "'arg_08' decide what the kernel touches"),
 ])
 def test_what_cannot_be_inferred_names_what_to_declare(
