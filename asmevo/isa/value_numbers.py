@@ -30,6 +30,8 @@ class Taint(IntFlag):
     LDS = 16
     HARDWARE = 32
     UNDEFINED = 64
+    # The path: which of several values it is, or how often a loop was run.
+    PATH = 128
 
 
 _NOTHING = Taint(0)
@@ -278,7 +280,7 @@ class Numbers:
         members = sorted(set(numbers))
         if len(members) == 1:
             return members[0]
-        return self.atom(("merge", *members), members)
+        return self.atom(("merge", *members), members, Taint.PATH)
 
     def kernarg(self, offset: int) -> int:
         """The 4-byte word of the kernarg at an offset."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,6 +16,7 @@ from asmevo.gates.equality import EqualityGate
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.propose.proposal import Evidence, Proposal
 from asmevo.search.attempt import Assignment
 from asmevo.task.session import Session
 

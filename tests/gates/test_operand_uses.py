@@ -78,6 +78,11 @@ def test_the_original_changes_nothing() -> None:
     # Through LDS.
     (("s_mov_b32 s10, 0x80000000",
       "v_mov_b32_e32 v4, 0\nds_read_b32 v5, v4\nv_readfirstlane_b32 s10, v5"),),
+    (("v_mov_b32_e32 v2, s7", "v_mov_b32_e32 v2, s7\nv_mov_b32_e32 v4, 0\nds_write_b32 v4, v2\n"
+                               "ds_read_b32 v5, v4\nv_add_u32_e32 v1, v1, v5"),),
+    # The length and the format, constants as before.
+    (("s_mov_b32 s10, 0x80000000", "s_mov_b32 s10, 0x200000"),),
+    (("s_mov_b32 s11, 0x20000", "s_mov_b32 s11, 0x24000"),),
 ])
 def test_values_that_the_original_does_not_use(edits: tuple[tuple[str, str], ...]) -> None:
     assert set(found(*edits)) == {"new-launch-operand"}
