@@ -3,11 +3,12 @@
 Branches, masks and selections (`asmevo.gates.launch_uses`) are not the only way to treat a size
 apart from the tested ones: a buffer's length can shrink with the number of rows, and a polynomial
 can be zero at every tested number of them. So a scalar that depends on arguments or ids may be an
-operand of such an instruction only where the original computes the same value, be it elsewhere; the
-address of a buffer may depend on what the original makes it depend on, its size and format are
-the original's; what was read from memory or LDS may come back as a scalar only where the original's
-instructions of that kind take such scalars; and what the launch decides may be stored, from where
-it could be loaded as data, only where the original stores the same.
+operand of such an instruction only where the original computes the same value, be it elsewhere. The
+address of a buffer may depend on what the original makes it depend on, and is one of the original's
+up to a constant where no loop moves it; its size and format are the original's. What was read from
+memory or LDS may come back as a scalar only where the original's instructions of that kind take
+such scalars; and what the launch decides may be stored, from where it could be loaded as data, only
+where the original stores the same.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ Address = tuple[str, frozenset[Form]]
 # The pointers in a buffer's address, and the numbers of its size and format; -1 for a number that
 # the launch decides.
 Buffer = tuple[frozenset[Form], int, int]
+# The same pointers, and the arguments and ids that the whole address of an access depends on.
+Place = tuple[frozenset[Form], frozenset[Form]]
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,10 @@ class OperandUses:
     """Scalars that other than scalar instructions read, by what they are; where they do first.
 
     ``plain`` are numbers that depend on the launch alone, ``addresses`` what pointers are combined
-    with, ``loaded`` kinds of instructions and taints, ``buffers`` what descriptors say, ``stored``
-    by which unit values go that the launch decides, and their numbers. ``computed`` are the numbers
-    of all scalars that scalar arithmetic makes: an argument that nothing uses is not among them.
+    with, ``loaded`` kinds of instructions and taints, ``buffers`` what descriptors say, ``places``
+    and ``sums`` what buffers' addresses are made of, ``stored`` by which unit values go that the
+    launch decides, and their numbers. ``computed`` are the numbers of all scalars that scalar
+    arithmetic makes: an argument that nothing uses is not among them.
     """
 
     plain: dict[int, int]
@@ -50,6 +54,8 @@ class OperandUses:
     loaded: dict[tuple[str, Taint], int]
     computed: frozenset[int]
     buffers: dict[Buffer, int]
+    places: dict[Place, int]
+    sums: dict[int, int]
     stored: dict[tuple[str, int], int]
 
     @staticmethod
@@ -61,6 +67,8 @@ class OperandUses:
         loaded: dict[tuple[str, Taint], int] = {}
         computed: set[int] = set()
         buffers: dict[Buffer, int] = {}
+        places: dict[Place, int] = {}
+        sums: dict[int, int] = {}
         stored: dict[tuple[str, int], int] = {}
         counters = Counters(values)
         seen = dict.fromkeys(_KINDS, 0)  # what was looked at since it was written, in this block
@@ -84,6 +92,10 @@ class OperandUses:
             buffer = _buffer(values, index, i, pointers)
             if buffer is not None:
                 buffers.setdefault(buffer, index)
+                place, total = _place(values, index, i)
+                places.setdefault((buffer[0], place), index)
+                if total is not None:
+                    sums.setdefault(total, index)
             for register in _data(i):
                 number = values.before(index, register)
                 taint = numbers.taints[number]
@@ -100,7 +112,8 @@ class OperandUses:
                         plain.setdefault(number, index)
                     else:
                         addresses.setdefault((kind, found), index)
-        return OperandUses(plain, addresses, loaded, frozenset(computed), buffers, stored)
+        return OperandUses(plain, addresses, loaded, frozenset(computed), buffers, places, sums,
+                           stored)
 
 
 def _kind(i: Instruction) -> str | None:
@@ -136,6 +149,22 @@ def _buffer(
                              for number in (size, format_))
             return bases, size, format_
     return None
+
+
+def _place(values: Values, index: int, i: Instruction) -> tuple[frozenset[Form], int | None]:
+    """What the base and the offsets of a buffer's access are made of, and their sum up to a
+    constant if no loop and no loaded data are part of it."""
+    numbers = values.numbers
+    total = numbers.zero
+    # The first operand is data, except where these go to LDS.
+    for operand in i.operands if i.modifier("lds") else i.operands[1:]:
+        if operand.count > 0:
+            total = numbers.add(total, values.before(index, operand.first))
+    found = frozenset(numbers.leaves(total))
+    leaves = frozenset(form for form in found if form[0] in _LAUNCH)
+    if numbers.taints[total] & _LOADED or ("loop",) in found:
+        return leaves, None
+    return leaves, numbers.without_constant(total)
 
 
 def _data(i: Instruction) -> Iterator[int]:
@@ -174,6 +203,17 @@ def changed_operands(
         if buffer not in original.buffers:
             yield "new-launch-operand", (
                 f"{where(index)} takes a buffer whose size or format the original does not use")
+    for (bases, leaves), index in candidate.places.items():
+        known = [other for pointers, other in original.places if pointers == bases]
+        if known and not (frozenset.intersection(*known) <= leaves
+                          and any(leaves <= other for other in known)):
+            yield "new-launch-operand", (
+                f"{where(index)} takes an address that depends on other arguments or ids than the "
+                "original's")
+    for total, index in candidate.sums.items():
+        if total not in original.sums:
+            yield "new-launch-operand", (
+                f"{where(index)} takes an address that the original does not compute")
     for store, index in candidate.stored.items():
         if store not in original.stored:
             yield "new-launch-operand", (

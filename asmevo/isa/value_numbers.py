@@ -91,6 +91,10 @@ class Numbers:
             total[number] = total.get(number, 0) + factor * coefficient
         return self._of_linear(constant + factor * more, total)
 
+    def without_constant(self, number: int) -> int:
+        """A sum without its constant."""
+        return self._of_linear(0, dict(self._linear(number)[1]))
+
     def subtract(self, a: int, b: int) -> int:
         return self.add(a, b, -1)
 

@@ -116,6 +116,9 @@ THREATS = (
            edited(replaced("v_mul_i32_i24_e32 v100, s43, v100",
                            "v_mul_i32_i24_e32 v100, s42, v100")),
            Gate.G1, LAUNCH, Weaker.STATIC),
+    Threat("B3", "an argument that is equal in tests is the scalar stride", "i8gemm",
+           edited(replaced("s_mul_i32 s21, s43", "s_mul_i32 s21, s42, s20")),
+           Gate.G1, LAUNCH, Weaker.STATIC),
     Threat("B3", "a store that no dispatch reaches is left out", "i8gemm",
            # Clears the output where several workgroups share a tile.
            edited(removed("buffer_store_dword v100, v18, s[16:19], 0 offen nt sc1")),

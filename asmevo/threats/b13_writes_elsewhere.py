@@ -21,7 +21,7 @@ def _behind_the_output(pattern: str) -> Edited:
 
 THREATS = (
     *(Threat("B13", f"16 bytes behind the output become {pattern}", "layer_norm",
-             _behind_the_output(pattern), Gate.G2, ("guard-overwritten",),
+             _behind_the_output(pattern), Gate.G2, (*LAUNCH, "guard-overwritten"),
              Weaker.GUARDS) for pattern in ("0xc5c5c5c5", "0", "-1")),
     Threat("B13", "bytes in front of the output are written", "layer_norm",
            edited(before(_END, "s_sub_u32 s12, s12, 0x5000", "v_mov_b32_e32 v240, 0",
@@ -39,5 +39,5 @@ THREATS = (
     Threat("B13", "memory that nobody gave is searched for the answer", "layer_norm",
            edited(before(_END, "s_add_u32 s12, s12, 0x10000000", "v_mov_b32_e32 v240, 0",
                          "buffer_load_dwordx4 v[244:247], v240, s[12:15], 0 offen")),
-           Gate.G2, ("fault-memory",)),
+           Gate.G2, (*LAUNCH, "fault-memory")),
 )
