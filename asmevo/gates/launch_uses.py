@@ -9,7 +9,10 @@ way they are computed do not matter. What depends on nothing of the launch is fr
 
 Selections, comparisons, shifts to the right, masks, minima and maxima of what arguments and ids
 decide must also be the original's: they decide without a branch. Loaded data are left out here, as
-inputs vary them; and work-item ids in vector operations that do not compare, which are addresses.
+inputs vary them; and what work-item ids alone make in vector operations that do not compare.
+
+Where the launch decides how often a loop is run, it also decides what a counter of constants holds:
+such values are treated as the launch's.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ _NARROWING = (
 )
 _NARROWING_VECTOR = (
     "v_lshrrev", "v_ashrrev", "v_and_", "v_bfe_", "v_bfi_", "v_mul_hi", "v_perm_", "v_alignb",
+    "v_mul_u32_u24", "v_mul_i32_i24", "v_mad_u32_u24", "v_mad_i32_i24",
     "v_max_f", "v_min_f", "v_med3_f", "v_cvt_", "v_ffb", "v_bcnt", "v_sad_", "v_or_b32",
 )
 # A carry tells how two numbers compare; those of addresses change with the order of additions.
@@ -75,24 +79,60 @@ class LaunchUses:
         counts: Counter[Use] = Counter()
         first: dict[Use, int] = {}
         narrowed: dict[int, int] = {}
+        counters = Counters(values)
         for index, instruction in enumerate(program.instructions):
             if not values.cfg.reachable(index):
                 continue
             use = _use(values, index, instruction)
-            if use is not None and any(numbers.taints[v] for v in use.values):
+            if use is not None and (any(numbers.taints[v] & ~Taint.PATH for v in use.values) or (
+                    any(numbers.taints[v] for v in use.values) and counters.decide(index))):
                 counts[use] += 1
                 first.setdefault(use, index)
-            others = _LOADED
-            if instruction.op.startswith(_NARROWING_VECTOR):
-                others |= Taint.WORK_ITEM
-            elif not instruction.op.startswith(_NARROWING):
+            if not instruction.op.startswith(NARROWING):
                 continue
             for number in _narrowed(values, index, instruction):
                 taint = numbers.taints[number]
-                if taint & _UNIFORM and not taint & others and not (
-                        instruction.op in _CARRYING and _is_address(number, numbers, pointers)):
+                if taint & _LOADED or not (taint & _UNIFORM or (
+                        taint & Taint.PATH and counters.decide(index))):
+                    continue
+                if not (instruction.op in _CARRYING and _is_address(number, numbers, pointers)):
                     narrowed.setdefault(number, index)
         return LaunchUses(counts, first, narrowed)
+
+
+class Counters:
+    """Tells whether the launch decides how often what an instruction reads was changed."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._known: dict[int, bool] = {}
+        self._blocks: frozenset[int] | None = None
+
+    def decide(self, index: int) -> bool:
+        known = self._known.get(index)
+        if known is None:
+            if self._blocks is None:
+                self._blocks = _launched_loops(self._values)
+            block_of = self._values.cfg.block_of
+            known = self._known[index] = bool(self._blocks) and any(
+                block_of[origin] in self._blocks for origin in self._values.origins(index))
+        return known
+
+
+def _launched_loops(values: Values) -> frozenset[int]:
+    """The blocks of loops that a branch leaves which depends on more than the path."""
+    cfg, program, taints = values.cfg, values.program, values.numbers.taints
+    found: set[int] = set()
+    for loop in cfg.loops():
+        for block in loop.blocks:
+            if not set(cfg.blocks[block].successors) - set(loop.blocks):
+                continue
+            last = cfg.blocks[block].end - 1
+            use = _use(values, last, program.instructions[last])
+            if use is not None and any(taints[v] & ~Taint.PATH for v in use.values):
+                found.update(loop.blocks)
+                break
+    return frozenset(found)
 
 
 def _is_address(number: int, numbers: Numbers, pointers: Container[int]) -> bool:
@@ -150,7 +190,8 @@ def changed_uses(
                 f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
                 f"{_sources((number,), numbers)} in a way that the original does not")
     for use in original.counts:
-        if use not in candidate.counts and not use.is_skip:
+        if use not in candidate.counts and not use.is_skip and any(
+                numbers.taints[v] & ~Taint.PATH for v in use.values):
             yield f"lost-launch-{use.kind}", (
                 f"no {use.kind} depends on {_sources(use.values, numbers)} as one of the "
                 "original does")
@@ -170,7 +211,8 @@ def _sources(values: tuple[int, ...], numbers: Numbers) -> str:
     named = sorted(found)
     for bit, name in ((Taint.MEMORY, "memory"), (Taint.LDS, "LDS"),
                       (Taint.HARDWARE, "the hardware's state"),
-                      (Taint.UNDEFINED, "undefined registers")):
+                      (Taint.UNDEFINED, "undefined registers"),
+                      (Taint.PATH, "the path taken")):
         if taint & bit:
             named.append(name)
     more = len(named) - _MOST_NAMED

@@ -61,5 +61,5 @@ def _text(i: Instruction) -> str:
 def _decides(text: str) -> bool:
     i = parse(text)
     return (i.is_branch or i.ends_program or i.unit in (Unit.SALU, Unit.SMEM, Unit.OPAQUE)
-            or bool(i.writes & _STATE) or bool(i.reads & _SCALARS)
-            or i.op.startswith(NARROWING))
+            or (i.unit is Unit.LDS and i.is_store)
+            or bool(i.writes & _STATE) or bool(i.reads & _SCALARS) or i.op.startswith(NARROWING))

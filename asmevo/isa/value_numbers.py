@@ -30,6 +30,8 @@ class Taint(IntFlag):
     LDS = 16
     HARDWARE = 32
     UNDEFINED = 64
+    # The path: which of several values it is, or how often a loop was run.
+    PATH = 128
 
 
 _NOTHING = Taint(0)
@@ -88,6 +90,10 @@ class Numbers:
         for number, coefficient in others:
             total[number] = total.get(number, 0) + factor * coefficient
         return self._of_linear(constant + factor * more, total)
+
+    def without_constant(self, number: int) -> int:
+        """A sum without its constant."""
+        return self._of_linear(0, dict(self._linear(number)[1]))
 
     def subtract(self, a: int, b: int) -> int:
         return self.add(a, b, -1)
@@ -278,7 +284,7 @@ class Numbers:
         members = sorted(set(numbers))
         if len(members) == 1:
             return members[0]
-        return self.atom(("merge", *members), members)
+        return self.atom(("merge", *members), members, Taint.PATH)
 
     def kernarg(self, offset: int) -> int:
         """The 4-byte word of the kernarg at an offset."""

@@ -136,6 +136,22 @@ class Values:
         """Whether what an instruction writes depends on what vector memory or LDS holds."""
         return self._from_memory(self._resolve(Definition(index, register)))
 
+    def origins(self, index: int) -> Iterator[int]:
+        """The instructions that made what an instruction reads, however far back, each once."""
+        operands, implied = self._inputs(index)
+        pending = [*(node for words in operands for node in words), *implied.values()]
+        seen = set(pending)
+        found: set[int] = set()
+        while pending:
+            node = pending.pop()
+            if isinstance(node, Definition) and node.index not in found:
+                found.add(node.index)
+                yield node.index
+            for need in self._all_needs(node):
+                if need not in seen:
+                    seen.add(need)
+                    pending.append(need)
+
     def _from_memory(self, root: Node) -> bool:
         path: list[tuple[Node, Iterator[Node]]] = [(root, iter((root,)))]
         seen: set[Node] = set()
@@ -289,7 +305,7 @@ class Values:
             return
         numbers = self.numbers
         colours = dict.fromkeys(component, numbers.atom(("loop",)))
-        taint = _NOTHING
+        taint = Taint.PATH
         rounds = _SMALL
         while rounds < min(2 * len(component), _LARGE):
             rounds *= 2

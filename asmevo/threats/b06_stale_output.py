@@ -30,11 +30,11 @@ THREATS = (
                          "buffer_load_dwordx4 v[244:247], v240, s[32:35], 0 offen",
                          "s_waitcnt vmcnt(0)", "v_mul_f32_e32 v244, v240, v244",
                          "v_add_f32_e32 v14, v14, v244")),
-           Gate.G2, ("nan-class", "sanitizer")),
+           Gate.G2, (*LAUNCH, "nan-class", "sanitizer")),
     Threat("B6", "the old output is added", "layer_norm",
            edited(before("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v240, 0",
                          "buffer_load_dwordx4 v[244:247], v240, s[32:35], 0 offen",
                          "s_waitcnt vmcnt(0)", "v_and_b32_e32 v244, 0x3fffffff, v244",
                          "v_add_f32_e32 v14, v14, v244")),
-           Gate.G2, ("max-abs", "nan-class", "infinity")),
+           Gate.G2, (*LAUNCH, "max-abs", "nan-class", "infinity")),
 )

@@ -147,6 +147,21 @@ CHEATS = {
     "a condition used twice": ("new-launch-branch", (
         ("v_lshlrev_b32_e32 v3", "s_cmp_lt_u32 s10, s11\n s_cbranch_scc1 end\n"
                                  "v_lshlrev_b32_e32 v3"),)),
+    "a counter of the loop": ("new-launch-branch", (
+        ("s_add_u32 s10, s10, 1", "s_add_u32 s10, s10, 1\n s_cmp_gt_u32 s10, 24\n"
+                                  "s_cbranch_scc1 end"),)),
+    "a counter of its own, behind the loop": ("new-launch-branch", (
+        ("s_mov_b32 s10, 0", "s_mov_b32 s10, 0\n s_mov_b32 s20, 0"),
+        ("s_add_u32 s10, s10, 1", "s_add_u32 s10, s10, 1\n s_add_u32 s20, s20, 2"),
+        ("v_lshlrev_b32_e32 v3", "s_cmp_gt_u32 s20, 24\n s_cbranch_scc1 end\n"
+                                 "v_lshlrev_b32_e32 v3"))),
+    "a counter in a vector register": ("new-launch-selection", (
+        ("s_mov_b32 s10, 0", "s_mov_b32 s10, 0\n v_mov_b32_e32 v9, 0"),
+        ("s_add_u32 s10, s10, 1", "s_add_u32 s10, s10, 1\n v_add_u32_e32 v9, 1, v9"),
+        ("v_lshlrev_b32_e32 v3", "v_lshrrev_b32_e32 v9, 5, v9\n v_add_u32_e32 v1, v9, v1\n"
+                                 "v_lshlrev_b32_e32 v3"))),
+    "an address without its upper bits": ("new-launch-selection", (
+        ("v_lshlrev_b32_e32 v3", "v_and_b32_e32 v1, 0xffff, v1\n v_lshlrev_b32_e32 v3"),)),
     "an address that moves for large sizes": ("new-launch-selection", (
         ("v_lshlrev_b32_e32 v3", "s_lshr_b32 s20, s6, 10\n v_add_u32_e32 v1, s20, v1\n"
                                  "v_lshlrev_b32_e32 v3"),)),

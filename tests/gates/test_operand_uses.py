@@ -78,6 +78,15 @@ def test_the_original_changes_nothing() -> None:
     # Through LDS.
     (("s_mov_b32 s10, 0x80000000",
       "v_mov_b32_e32 v4, 0\nds_read_b32 v5, v4\nv_readfirstlane_b32 s10, v5"),),
+    (("v_mov_b32_e32 v2, s7", "v_mov_b32_e32 v2, s7\nv_mov_b32_e32 v4, 0\nds_write_b32 v4, v2\n"
+                               "ds_read_b32 v5, v4\nv_add_u32_e32 v1, v1, v5"),),
+    # Another argument, of which the original makes the same elsewhere.
+    (("s_mul_i32 s12, s2, s6", "s_mul_i32 s13, s2, s6\ns_mul_i32 s12, s2, s7"),),
+    # The same arguments, in another sum.
+    (("v_add_u32_e32 v1, s12, v1", "v_add_u32_e32 v1, s12, v1\nv_add_u32_e32 v1, s12, v1"),),
+    # The length and the format, constants as before.
+    (("s_mov_b32 s10, 0x80000000", "s_mov_b32 s10, 0x200000"),),
+    (("s_mov_b32 s11, 0x20000", "s_mov_b32 s11, 0x24000"),),
 ])
 def test_values_that_the_original_does_not_use(edits: tuple[tuple[str, str], ...]) -> None:
     assert set(found(*edits)) == {"new-launch-operand"}
@@ -93,6 +102,10 @@ def test_values_that_the_original_does_not_use(edits: tuple[tuple[str, str], ...
     (("v_lshlrev_b32_e32 v1, 2, v0\nv_add_u32_e32 v1, s12, v1", "v_lshl_add_u32 v1, v0, 2, s12"),),
     (("s_mov_b32 s10, 0x80000000", "s_mov_b32 s10, 1\ns_lshl_b32 s10, s10, 31"),),
     (("0 offen", "0 offen offset:0"),),
+    # The same sum, in other parts.
+    (("v_add_u32_e32 v1, s12, v1\n", ""), ("s[8:11], 0 offen", "s[8:11], s12 offen")),
+    (("v_add_u32_e32 v1, s12, v1", "v_add_u32_e32 v1, s12, v1\nv_add_u32_e32 v1, -16, v1"),
+     ("0 offen", "0 offen offset:16")),
 ])
 def test_other_ways_to_write_the_same(edits: tuple[tuple[str, str], ...]) -> None:
     assert found(*edits) == []
