@@ -130,7 +130,7 @@ class LatencyGate:
                     "timed runs, though it was equal before")
 
 
-class _LateDifference(Exception):  # noqa: N818
+class _LateDifference(Exception):  # noqa: N818 - a finding, not an error
     """What a timed candidate leaves is no longer the original's."""
 
 

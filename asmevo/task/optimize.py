@@ -95,7 +95,13 @@ class Optimize:
                 _write_lineage(session, lineage)
         best = lineage.best
         again = _measured_again(session, best)
-        outcome = Status.COMMITTED if best.number else Status.NONE
+        # No second look, or one that finds it no faster, is no winner: missing never passes.
+        confirmed = again is not None and again > session.gates.commit.s_floor
+        outcome = Status.COMMITTED if confirmed else Status.NONE
+        if best.number and not confirmed:
+            log.warning("the replacement %s was not faster when it was timed again%s; see "
+                        "measured_again.json in the run folder", best.sha256,
+                        "" if again is None else f" ({again:.4f}x)")
         return Result(
             task="optimize",
             status=Status.INTERRUPTED if status is RunStatus.INTERRUPTED else outcome,

@@ -9,11 +9,11 @@ from asmevo.gates.launch_uses import LaunchUses, changed_uses
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Outcome, Verdict
-from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, VGPR0
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import KERNARG_POINTER, Source, Values
 from asmevo.task.session import Session
+from tests.gates.listing import written
 
 ENTRY = {
     0: Source(f"{KERNARG_POINTER} word 0", Taint.KERNARG),
@@ -45,17 +45,6 @@ ORIGINAL = """
     end:
     s_endpgm
 """
-
-
-def written(text: str) -> Program:
-    rows: list[tuple[int, int, str]] = []
-    labels: dict[int, str] = {}
-    for line in (line.strip() for line in text.strip().splitlines()):
-        if line.endswith(":"):
-            labels[4 * len(rows)] = line[:-1]
-        else:
-            rows.append((4 * len(rows), 4, line))
-    return Program.from_disassembly(rows, labels)
 
 
 def codes(candidate: str, original: str = ORIGINAL) -> set[str]:

@@ -7,10 +7,10 @@ import pytest
 from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.skeleton import skeleton
-from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, VGPR0
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import KERNARG_POINTER, Source, Values
+from tests.gates.listing import written
 
 ENTRY = {
     0: Source(f"{KERNARG_POINTER} word 0", Taint.KERNARG),
@@ -36,17 +36,6 @@ ORIGINAL = """
     end:
     s_endpgm
 """
-
-
-def written(text: str) -> Program:
-    rows: list[tuple[int, int, str]] = []
-    labels: dict[int, str] = {}
-    for line in (line.strip() for line in text.strip().splitlines()):
-        if line.endswith(":"):
-            labels[4 * len(rows)] = line[:-1]
-        else:
-            rows.append((4 * len(rows), 4, line))
-    return Program.from_disassembly(rows, labels)
 
 
 def same(*changes: tuple[str, str], original: str = ORIGINAL) -> bool:

@@ -30,6 +30,7 @@ from asmevo.device.emulator.dispatch_packet import PACKET_BYTES, dispatch_packet
 from asmevo.device.emulator.hidden_arguments import with_hidden_arguments
 from asmevo.device.emulator.image import code_address, image, other_kernels, own_instructions
 from asmevo.device.emulator.machine import machine as machine_of
+from asmevo.device.emulator.mapped_regions import Bytes, MappedRegions
 from asmevo.device.emulator.residency import ResidencyError, residency
 from asmevo.device.emulator.sampling import Sample
 from asmevo.device.emulator.sanitizer import SanitizerResult, result_of
@@ -50,12 +51,9 @@ _EXTRA_SGPRS = 6
 _DEFAULT_STATE = LaunchState()
 # Scratch of all waves at a time; a driver limits how many there are in the same way.
 _SCRATCH_BYTES = 1 << 30
-_LARGE_BYTES = 64 << 20
 _COMPUTE_UNITS = 304  # of an MI300X (AMD CDNA3 white paper)
 _TRACED_WORKGROUPS = 256  # whose instructions a trace holds at a time
 _TIMELINE_EVENTS = 400_000  # what a page can draw and a trace viewer opens
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class MatrixSums(StrEnum):
@@ -110,7 +108,7 @@ class Emulator:
         self.matrix_sums = MatrixSums(settings.one_of("matrix_sums", matrix_sums, MatrixSums))
         self.threads = settings.thread_count(threads)
         self.watchdog_seconds = settings.watchdog_seconds(watchdog_seconds)
-        self._last_mapped: _Mapped | None = None
+        self._last_mapped: MappedRegions | None = None
 
     @property
     def timing(self) -> TimingModel:
@@ -152,11 +150,11 @@ class Emulator:
     def deterministic(self) -> bool:
         return True
 
-    def mapped(self, dispatch: Dispatch) -> _Mapped:
+    def mapped(self, dispatch: Dispatch) -> MappedRegions:
         """What is mapped of each region. A dispatch is mostly launched several times in a row."""
         last = self._last_mapped
         if last is None or last.dispatch is not dispatch:
-            last = self._last_mapped = _Mapped(dispatch)
+            last = self._last_mapped = MappedRegions(dispatch)
         return last
 
     def load(self, code_object: CodeObject, kernel: str) -> EmulatedKernel:
@@ -171,39 +169,6 @@ class Emulator:
         if lower.jumps_indirectly(program):
             program = disassemble.whole_program(code_object, kernel)
         return EmulatedKernel(self, code_object.kernel(kernel), program, code_object)
-
-
-class _Mapped:
-    """The regions of a dispatch before a launch, and buffers for those that a launch may write."""
-
-    def __init__(self, dispatch: Dispatch) -> None:
-        self.dispatch = dispatch
-        self.before = tuple(region.mapped for region in dispatch.regions)
-        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on;
-        # gigabytes of input are not worth a second copy.
-        self.initial = tuple(
-            array if len(array) > _LARGE_BYTES and not region.role.written else array.copy()
-            for region, array in zip(dispatch.regions, (np.frombuffer(mapped, np.uint8)
-                                                        for mapped in self.before), strict=True))
-        for array in self.initial:
-            array.flags.writeable = False
-        self._spare: list[tuple[Bytes, ...]] = []
-
-    def take_buffers(self) -> tuple[Bytes, ...]:
-        """A buffer a region; those of written regions are the caller's until it gives them back."""
-        written = [region.role.written for region in self.dispatch.regions]
-        try:
-            buffers = self._spare.pop()  # at once, so that two threads never have the same
-        except IndexError:
-            return tuple(array.copy() if writable else array
-                         for array, writable in zip(self.initial, written, strict=True))
-        for buffer, array, writable in zip(buffers, self.initial, written, strict=True):
-            if writable:
-                np.copyto(buffer, array)
-        return buffers
-
-    def give_back(self, buffers: tuple[Bytes, ...]) -> None:
-        self._spare.append(buffers)
 
 
 @dataclass(slots=True)
