@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -29,7 +29,8 @@ class Proposal:
 
     ``rule`` names the transformation; ``rationale`` is one or two sentences for the lineage.
     ``assumption`` is what it takes for granted without a proof (rounding may change, two buffers
-    do not overlap), empty when the proposer's own analysis supports every edit.
+    do not overlap), empty when the proposer's own analysis supports every edit. ``proposer`` is who
+    made it, for bookkeeping.
     """
 
     edits: tuple[Edit, ...]
@@ -37,6 +38,43 @@ class Proposal:
     direction: Direction
     rationale: str
     assumption: str = ""
+    proposer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What became of a proposal, as far as a proposer may know it.
+
+    ``gate``, ``code`` and ``reason`` are those of the first gate that it did not pass, empty when
+    it passed G0 to G3. ``speedup`` is over the original on the timed dispatches, which are visible;
+    ``None`` when it was not timed. ``seconds`` is what judging it took.
+    """
+
+    proposal: Proposal
+    gate: str = ""
+    code: str = ""
+    reason: str = ""
+    speedup: float | None = None
+    seconds: float = 0.0
+    duplicate: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return not self.gate and self.speedup is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What one proposer or rule has done in this run so far.
+
+    ``gain`` is the sum of the natural logarithms by which its commits beat the best before them.
+    """
+
+    proposed: int = 0
+    passed: int = 0
+    accepted: int = 0
+    gain: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +94,10 @@ class Evidence:
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
     ``speedup`` is the base's verified speedup over the original. ``directions`` are those the
-    planner asks for, all when empty. Held-out dispatches, gates and the registry are not reachable
-    from here.
+    planner asks for, all when empty. ``seed`` differs between assignments; everything random comes
+    from it. ``experience`` is by name of proposer, ``rules`` by name of rule; ``insights`` are
+    sentences on what has helped and which lines of attack are exhausted. Held-out dispatches, gates
+    and the registry are not reachable from here.
     """
 
     kernel: str
@@ -68,12 +108,22 @@ class Evidence:
     speedup: float
     failures: tuple[Failure, ...] = ()
     directions: tuple[Direction, ...] = ()
+    seed: int = 0
+    experience: Mapping[str, Experience] = field(default_factory=dict)
+    rules: Mapping[str, Experience] = field(default_factory=dict)
+    insights: tuple[str, ...] = ()
+
+
+Proposals = Generator[Proposal, Feedback | None, None]
+"""Each ``yield`` of a proposal returns what became of it."""
 
 
 @runtime_checkable
 class Proposer(Protocol):
     """Suggests local edits; decides nothing."""
 
-    def propose(self, evidence: Evidence) -> Iterator[Proposal]:
-        """Yield proposals, most promising first. Deterministic for the same evidence and seed."""
+    def propose(self, evidence: Evidence) -> Proposals:
+        """Yield proposals, most promising first. Deterministic for the same evidence and feedback;
+        what should outlast one call must come back in the next call's evidence.
+        """
         ...

@@ -11,7 +11,7 @@ from itertools import islice
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
-from asmevo.propose.proposal import Direction, Evidence, Proposal
+from asmevo.propose.proposal import Direction, Evidence, Proposal, Proposals
 from asmevo.propose.rule import Rule, RuleContext
 
 _Key = tuple[tuple[int, int, tuple[str, ...]], ...]
@@ -53,7 +53,7 @@ class RulesProposer:
         self._limit = limit
         self.proposed: Counter[str] = Counter()
 
-    def propose(self, evidence: Evidence) -> Iterator[Proposal]:
+    def propose(self, evidence: Evidence) -> Proposals:
         """Yield proposals without repeating one or any of ``evidence.failures``."""
         seen: set[_Key] = {_key(f.edits) for f in evidence.failures}
         seen.add(())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from asmevo.codeobject.assembly import Assembly
 from asmevo.device.device import Timing
 from asmevo.gates.verdict import Verdict
-from asmevo.propose.proposal import Direction, Failure, Proposal
+from asmevo.propose.proposal import Direction, Experience, Failure, Proposal
 from asmevo.search.lineage import Node, Resources
 
 
@@ -17,7 +18,7 @@ class Assignment:
     """Improve ``base`` along ``directions`` (all when empty) with at most ``attempts`` candidates.
 
     ``seen`` are fingerprints that were judged before, ``target`` the speedup at which a candidate
-    is worth handing back at once.
+    is worth handing back at once. The other fields are for `Evidence`.
     """
 
     worker: int
@@ -27,6 +28,10 @@ class Assignment:
     target: float
     seen: frozenset[str] = frozenset()
     failures: tuple[Failure, ...] = ()
+    seed: int = 0
+    experience: Mapping[str, Experience] = field(default_factory=dict)
+    rules: Mapping[str, Experience] = field(default_factory=dict)
+    insights: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,8 @@ class Attempt:
 
     ``code`` are the built object's bytes, ``None`` when it did not build; ``timings`` pairs the
     original's and the candidate's timing of each timed dispatch. ``exposed_by`` is the SHA-256 of
-    the dispatch on which it was wrong; it is not for proposers, as it may be held out.
+    the dispatch on which it was wrong; it is not for proposers, as it may be held out. ``seconds``
+    is what judging it took.
     """
 
     worker: int
@@ -50,6 +56,7 @@ class Attempt:
     timings: tuple[tuple[Timing, Timing], ...] = ()
     resources: Resources | None = None
     exposed_by: str | None = None
+    seconds: float = 0.0
 
     @property
     def passed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +15,7 @@ from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.profile.windows import WindowFinder
-from asmevo.propose.proposal import Evidence, Proposal, Proposer
+from asmevo.propose.proposal import Evidence, Feedback, Proposal, Proposer
 from asmevo.search.attempt import Assignment, Attempt, fingerprint
 from asmevo.search.lineage import Node, Resources
 
@@ -55,6 +56,8 @@ class Workbench:
             lines=tuple(line.text for line in base.assembly.body(kernel).lines if line.text),
             windows=self.windows.find(code, profiles), profiles=profiles, speedup=base.speedup,
             failures=assignment.failures, directions=assignment.directions,
+            seed=assignment.seed, experience=assignment.experience, rules=assignment.rules,
+            insights=assignment.insights,
         )
 
     def explore(self, assignment: Assignment) -> Iterator[Attempt]:
@@ -62,17 +65,27 @@ class Workbench:
         assignment = self._as_built(assignment)
         seen = set(assignment.seen)
         left = assignment.attempts
-        for proposal in self.proposer.propose(self.evidence(assignment)):
+        proposals = self.proposer.propose(self.evidence(assignment))
+        feedback: Feedback | None = None
+        while True:
+            try:
+                proposal = proposals.send(feedback)
+            except StopIteration:
+                return
+            feedback = None
             if assignment.directions and proposal.direction not in assignment.directions:
                 continue
             attempt = self._attempt(assignment, proposal, seen)
             if attempt is None:
+                feedback = Feedback(proposal, duplicate=True)
                 continue
+            feedback = _feedback(attempt)
             seen.add(attempt.fingerprint)
             yield attempt
             left -= 1
             reached = attempt.passed and (attempt.speedup or 0.0) >= assignment.target
             if left == 0 or reached:
+                proposals.close()
                 return
 
     def _as_built(self, assignment: Assignment) -> Assignment:
@@ -95,6 +108,7 @@ class Workbench:
         """Judge one proposal; ``None`` when the very same candidate was judged before."""
         base = assignment.base
         kernel = self.baseline.kernel
+        started = time.perf_counter()
         try:
             assembly = base.assembly.apply(proposal.edits)
         except EditError as error:
@@ -115,6 +129,7 @@ class Workbench:
             speedup=trial.speedup, timings=tuple(trial.timings),
             resources=self._resources(built) if built else None,
             exposed_by=self._identity(trial.exposed_by),
+            seconds=time.perf_counter() - started,
         )
 
     def _identity(self, index: int | None) -> str | None:
@@ -130,3 +145,13 @@ class Workbench:
             vgprs=descriptor.next_free_vgpr, sgprs=descriptor.next_free_sgpr,
             lds_bytes=descriptor.group_segment_fixed_size,
         )
+
+
+def _feedback(attempt: Attempt) -> Feedback:
+    stopped = next((v for v in attempt.verdicts if not v.passed), None)
+    if stopped is None:
+        return Feedback(attempt.proposal, speedup=attempt.speedup, seconds=attempt.seconds)
+    return Feedback(
+        attempt.proposal, stopped.gate.value, stopped.code, stopped.reason, attempt.speedup,
+        attempt.seconds,
+    )
