@@ -93,6 +93,7 @@ class Result:
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
     counterexamples: dict[str, list[str]] = field(default_factory=dict)
+    report: str | None = None
     timings: list[dict[str, Any]] = field(default_factory=list)
     details: dict[str, Any] | None = None
 

@@ -158,6 +158,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "original", str(result.original_sha256)
     yield "replacement", result.replacement_sha256 or "none"
     yield "files", str(result.folder)
+    if result.report is not None:
+        yield "report", result.report
     yield "registry", str(result.registry)
     yield "time", f"{result.wall_seconds:.1f} s"
 

@@ -24,6 +24,7 @@ from asmevo.search.interrupt import uninterrupted
 from asmevo.search.lineage import Lineage, Node
 from asmevo.task.counterexamples import used
 from asmevo.task.recorder import Recorder
+from asmevo.task.search_report import leave_report
 from asmevo.task.session import Session
 from asmevo.task.timings import MEASURED_AGAIN, dispatch_timings
 
@@ -103,7 +104,7 @@ class Optimize:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
                         "measured_again.json in the run folder", best.sha256,
                         "" if again is None else f" ({again:.4f}x)")
-        return Result(
+        result = Result(
             task="optimize",
             status=Status.INTERRUPTED if status is RunStatus.INTERRUPTED else outcome,
             kernel=session.kernel.name,
@@ -133,6 +134,9 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
+        page = leave_report(session, result, best.code if best.number else None)
+        result.report = None if page is None else str(page)
+        return result
 
 
 def _measured_again(session: Session, best: Node) -> float | None:
