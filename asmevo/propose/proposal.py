@@ -143,6 +143,9 @@ class Spending:
         return Spending(self.tokens - other.tokens, self.cost - other.cost)
 
 
+NOTHING_SPENT = Spending()
+
+
 @runtime_checkable
 class Spender(Protocol):
     """A proposer that costs money. ``spent`` only ever grows.

@@ -1,10 +1,8 @@
-"""The events of a search, from its log, or from the registry where there is no log."""
+"""The events of a search as far as its candidates in the registry tell them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -18,25 +16,9 @@ from asmevo.search.events import (
     Attempted,
     Committed,
     Ended,
-    EventError,
     Started,
     VerdictFact,
-    from_json,
 )
-
-FILE = "events.jsonl"
-
-
-def from_log(path: Path) -> Iterator[AnyEvent]:
-    """Events of a log. A last line that a killed run left half written is none."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.endswith("\n"):
-                return
-            try:
-                yield from_json(json.loads(line))
-            except (ValueError, AttributeError) as error:
-                raise EventError(f"line {number} of '{path}' is no event: {error}") from error
 
 
 def from_registry(

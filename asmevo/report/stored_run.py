@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from asmevo.report import stored_events, version_profile
 from asmevo.report.comparison import find_results, load_result
 from asmevo.report.search_state import SearchState
 from asmevo.report.version_profile import VersionProfile
+from asmevo.search.eventlog import NAME, read_log
+from asmevo.search.events import AnyEvent, from_json
 
 
 class StoredRunError(AsmEvoError):
@@ -129,15 +131,21 @@ def _overrides(folder: Path | None) -> tuple[str, ...]:
 
 
 def _events(folder: Path | None, record: RunRecord | None, config: str, registry: Registry,
-            missing: list[str]) -> Any:
-    log = None if folder is None else folder / stored_events.FILE
+            missing: list[str]) -> Iterable[AnyEvent]:
+    """From the log of the folder, else from the registry."""
+    log = None if folder is None else folder / NAME
     if log is not None and log.is_file():
-        return stored_events.from_log(log)
+        try:
+            return read_log(log)
+        except (AsmEvoError, OSError, ValueError) as error:
+            missing.append(f"The log of events cannot be read: {error}.")
     if record is None:
         missing.append("There is no log of events: no lineage, no attempts.")
         return ()
-    missing.append("There is no log of events: what the registry knows of the candidates is shown. "
-                   "Repeats, faults and redirects are not in it.")
+    if stored := registry.search_events(record.id):
+        return tuple(from_json(data) for data in stored)
+    missing.append("The run is of a version without a log of events: what the registry knows of "
+                   "the candidates is shown. Repeats, faults and redirects are not in it.")
     return stored_events.from_registry(
         record, config, registry.lineage(record.id),
         [r for r in registry.replacements() if r.run_id == record.id])
