@@ -51,6 +51,8 @@ def test_every_option_makes_its_component(group: str, option: str, tmp_path: Pat
         overrides.append("kernel.source.path=some.co")
     if (group, option) == ("kernel", "member"):
         overrides.append("kernel.source.member='hip_fatbin[0]!gfx942'")
+    if (group, option) == ("proposer", "replay"):
+        overrides.append("proposer.transcript=attempts.jsonl")
     if option == "captured":
         overrides += ["oracle=captured", f"oracle.path={tmp_path}"]
     session = Session(composed(*dict.fromkeys(overrides)), tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from asmevo.codeobject.assembly import Edit
@@ -31,6 +32,11 @@ class Proposal:
     ``assumption`` is what it takes for granted without a proof (rounding may change, two buffers
     do not overlap), empty when the proposer's own analysis supports every edit. ``proposer`` is who
     made it, for bookkeeping.
+
+    ``tokens`` and ``cost`` (USD) are what the proposer spent since its previous proposal; what it
+    spent on a duplicate, which is no attempt, comes again with the next one, so that their sum over
+    a run's attempts is what the run has cost. ``refusal`` says why the proposer itself found its
+    edits to be none (malformed, or no edits at all): it is refused at G0 and counts as an attempt.
     """
 
     edits: tuple[Edit, ...]
@@ -39,6 +45,9 @@ class Proposal:
     rationale: str
     assumption: str = ""
     proposer: str = ""
+    tokens: int = 0
+    cost: float = 0.0
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,8 @@ class Feedback:
 class Experience:
     """What one proposer or rule has done in this run so far.
 
-    ``gain`` is the sum of the natural logarithms by which its commits beat the best before them.
+    ``gain`` is the sum of the natural logarithms by which its commits beat the best before them,
+    ``dry`` how many of its proposals came after its last commit.
     """
 
     proposed: int = 0
@@ -75,6 +85,7 @@ class Experience:
     accepted: int = 0
     gain: float = 0.0
     seconds: float = 0.0
+    dry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,8 @@ class Evidence:
     """Everything a proposer is shown about the base it should improve.
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
-    ``speedup`` is the base's verified speedup over the original. ``directions`` are those the
+    ``speedup`` is the base's verified speedup over the original, ``base`` the SHA-256 of its object.
+    ``directions`` are those the
     planner asks for, all when empty. ``seed`` differs between assignments; everything random comes
     from it. ``experience`` is by name of proposer, ``rules`` by name of rule; ``insights`` are
     sentences on what has helped and which lines of attack are exhausted. Held-out dispatches, gates
@@ -112,6 +124,7 @@ class Evidence:
     experience: Mapping[str, Experience] = field(default_factory=dict)
     rules: Mapping[str, Experience] = field(default_factory=dict)
     insights: tuple[str, ...] = ()
+    base: str = ""
 
 
 Proposals = Generator[Proposal, Feedback | None, None]
@@ -126,4 +139,13 @@ class Proposer(Protocol):
         """Yield proposals, most promising first. Deterministic for the same evidence and feedback;
         what should outlast one call must come back in the next call's evidence.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsTranscript(Protocol):
+    """A proposer that writes down how it came to its proposals."""
+
+    def keep_in(self, folder: Path) -> None:
+        """Write into files of the run folder from now on."""
         ...

@@ -57,7 +57,7 @@ class Workbench:
             windows=self.windows.find(code, profiles), profiles=profiles, speedup=base.speedup,
             failures=assignment.failures, directions=assignment.directions,
             seed=assignment.seed, experience=assignment.experience, rules=assignment.rules,
-            insights=assignment.insights,
+            insights=assignment.insights, base=base.sha256,
         )
 
     def explore(self, assignment: Assignment) -> Iterator[Attempt]:
@@ -110,10 +110,12 @@ class Workbench:
         kernel = self.baseline.kernel
         started = time.perf_counter()
         try:
+            if proposal.refusal:
+                raise EditError(proposal.refusal)
             assembly = base.assembly.apply(proposal.edits)
         except EditError as error:
             verdict = Verdict(Gate.G0, Outcome.FAIL, "edit-refused", str(error))
-            mark = fingerprint(base.assembly, kernel) + repr(proposal.edits)
+            mark = fingerprint(base.assembly, kernel) + repr((proposal.edits, proposal.refusal))
             return Attempt(
                 assignment.worker, base.number, proposal, mark, base.assembly, (verdict,)
             )

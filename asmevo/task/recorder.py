@@ -12,6 +12,7 @@ from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.verdict import Verdict
 from asmevo.propose.proposal import Proposal
+from asmevo.propose.recording import to_record
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
@@ -23,6 +24,7 @@ class Recorder:
     """Each attempt becomes one registry transaction and one line of ``attempts.jsonl``.
 
     A commit becomes a replacement at once, so that a killed run loses nothing it had committed.
+    The lines are a recording: ``proposer=replay`` repeats the run from them.
     What exposed a wrong candidate goes to ``counterexamples``.
     """
 
@@ -39,6 +41,7 @@ class Recorder:
         self.counterexamples = Keeper(registry, baseline, by_hash)
         self._log: TextIO = (folder / "attempts.jsonl").open("w", encoding="utf-8")
         self._candidates: dict[int, str] = {}
+        self._objects = {0: self._original}
         self._count = 0
         self._baseline_stored = False
 
@@ -80,13 +83,12 @@ class Recorder:
             self.counterexamples.keep(attempt.exposed_by)
         if node is not None:
             self._candidates[node.number] = record.id
+            self._objects[node.number] = node.sha256
             self._registry.commit_replacement(record.id, node.speedup)
         last = verdicts[-1]
         self._log.write(json.dumps({
             "candidate": record.id, "parent": record.parent_id, "worker": attempt.worker,
-            "rule": proposal.rule, "direction": proposal.direction.value,
-            "rationale": proposal.rationale, "assumption": proposal.assumption,
-            "edits": len(proposal.edits),
+            **to_record(self._objects[attempt.base], proposal),
             "gate": last.gate.value, "outcome": last.outcome.value, "code": last.code,
             "reason": last.reason, "speedup": attempt.speedup, "sha256": attempt.sha256,
             "node": None if node is None else node.number,

@@ -1,0 +1,53 @@
+"""Proposes what a recorded run proposed, so that it can be repeated without what it took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asmevo.propose.errors import ProposerError
+from asmevo.propose.proposal import Evidence, Proposals
+from asmevo.propose.recording import Recorded, read_recording
+
+_FILE = "attempts.jsonl"
+
+
+class ReplayProposer:
+    """Yields the recorded proposals for the evidence's base, in the order they were tried.
+
+    ``transcript`` is the ``attempts.jsonl`` of a run, or its run folder. With the configuration of
+    that run otherwise, on the emulator, the same lineage comes out. Tokens and cost are zero: none
+    are spent again. Raises `ProposerError` when there is no transcript, it cannot be read, or a
+    base occurs that the recorded run never had.
+    """
+
+    def __init__(self, transcript: str | None) -> None:
+        if not transcript:
+            raise ProposerError(
+                "proposer=replay needs proposer.transcript=<the attempts.jsonl of a run>")
+        path = Path(transcript).expanduser()
+        self._path = path / _FILE if path.is_dir() else path
+        self._by_base: dict[str, list[Recorded]] | None = None
+        self._built: set[str] = set()
+
+    def propose(self, evidence: Evidence) -> Proposals:
+        """Yield what was tried on this base along the wanted directions."""
+        by_base = self._read()
+        if evidence.base not in by_base and evidence.base not in self._built:
+            raise ProposerError(
+                f"'{self._path}' records no attempt on the object {evidence.base}: it is of another"
+                " kernel, or its candidates were built by another toolchain")
+        for recorded in by_base.get(evidence.base, ()):
+            if not evidence.directions or recorded.proposal.direction in evidence.directions:
+                yield recorded.proposal
+
+    def _read(self) -> dict[str, list[Recorded]]:
+        # Read when first used: making the component of a configuration touches no file.
+        if self._by_base is None:
+            self._by_base = {}
+            for recorded in read_recording(self._path):
+                self._by_base.setdefault(recorded.base, []).append(recorded)
+                if recorded.sha256 is not None:
+                    self._built.add(recorded.sha256)
+            if not self._by_base:
+                raise ProposerError(f"'{self._path}' records no attempt")
+        return self._by_base
