@@ -92,7 +92,7 @@ def _lines(edit: Mapping[str, Any]) -> tuple[str, ...]:
 def _typed(record: Mapping[str, Any], name: str, kind: type) -> Any:
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"'{name}' is not a {kind.__name__}")
+        raise TypeError(f"'{name}' is no {kind.__name__}")
     return value
 
 

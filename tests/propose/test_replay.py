@@ -82,13 +82,13 @@ def test_the_end_of_a_killed_run_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("field", "value", "words"), [
-    ("edits", 3, "'edits' is not a list"),
+    ("edits", 3, "'edits' is no list"),
     ("edits", [{"kernel": "k", "start": "0", "stop": 1, "lines": [], "reason": ""}],
-     "'start' is not an int"),
+     "'start' is no int"),
     ("edits", [{"kernel": "k", "start": 0, "stop": 1, "lines": [7], "reason": ""}],
      "something other than text"),
     ("direction", "sideways", "sideways"),
-    ("base", None, "'base' is not a str"),
+    ("base", None, "'base' is no str"),
 ])
 def test_a_damaged_line_is_named(tmp_path: Path, field: str, value: object, words: str) -> None:
     good = write(tmp_path, (BASE, proposal("s_nop 3"), None)).read_text()
