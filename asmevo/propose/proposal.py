@@ -105,10 +105,10 @@ class Evidence:
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
     ``base`` is the SHA-256 of the base's object and ``speedup`` its verified speedup over the
-    original. ``directions`` are those the planner asks for, all when empty. ``seed`` differs between
-    assignments; everything random comes from it. ``experience`` is by name of proposer, ``rules`` by name of rule; ``insights`` are
-    sentences on what has helped and which lines of attack are exhausted. Held-out dispatches, gates
-    and the registry are not reachable from here.
+    original. ``directions`` are those the planner asks for, all when empty. ``seed`` differs
+    between assignments; everything random comes from it. ``experience`` is by name of proposer,
+    ``rules`` by name of rule; ``insights`` are sentences on what has helped and which lines of
+    attack are exhausted. Held-out dispatches, gates and the registry are not reachable from here.
     """
 
     kernel: str
