@@ -82,7 +82,7 @@ class Assignment:
                 self._summarise()
         if self._ledger.due:
             # What was spent since the last proposal would otherwise be in no attempt's books.
-            yield self._proposal((), "the model ended its turn without edits")
+            self._heard((yield self._proposal((), "the model ended its turn without edits")))
 
     def _react(self, answer: Answer) -> Generator[Proposal, Feedback | None, bool]:
         """Do what an answer asks for; whether the conversation goes on."""

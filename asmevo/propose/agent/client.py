@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 8.0
+_NO_KEY = "proposer=anthropic needs a key: set ANTHROPIC_API_KEY in the environment"
 
 
 class Failure(StrEnum):
@@ -116,11 +117,9 @@ class Client:
                     base_url=self._base_url, timeout=self._timeout,
                     max_retries=self._max_retries)
             except anthropic.AnthropicError as error:
-                raise ProposerError(f"proposer=anthropic: {line(str(error))}") from error
+                raise ProposerError(f"{_NO_KEY} ({line(str(error))})") from error
             if sdk.api_key is None and sdk.auth_token is None and sdk.credentials is None:
-                raise ProposerError(
-                    "proposer=anthropic needs a key: set ANTHROPIC_API_KEY in the environment "
-                    "(proposer=mixed, the default, needs none)")
+                raise ProposerError(_NO_KEY)
             self._sdk = sdk
         return self._sdk
 

@@ -8,18 +8,14 @@ says decides what is correct or fast.
 
 from __future__ import annotations
 
-import unicodedata
-
 _SHOWN = "\n\t"
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _OPEN, _CLOSE = "<object-data>", "</object-data>"
 
 
 def plain(text: str, longest: int | None = None) -> str:
     """Text with every control, invisible or unassigned character replaced, cut to ``longest``."""
-    out = "".join(
-        c if c in _SHOWN or unicodedata.category(c) not in _HIDDEN else _REPLACEMENT for c in text)
+    out = "".join(c if c in _SHOWN or c.isprintable() else _REPLACEMENT for c in text)
     return out if longest is None or len(out) <= longest else out[:longest] + "..."
 
 

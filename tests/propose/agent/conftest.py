@@ -33,13 +33,12 @@ s_endpgm
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The SDK finds this key and nothing else that this machine may hold."""
     for name in ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_PROFILE",
-                 "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_IDENTITY_TOKEN",
+                 "ANTHROPIC_CONFIG_DIR", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_IDENTITY_TOKEN",
                  "ANTHROPIC_IDENTITY_TOKEN_FILE", "ANTHROPIC_FEDERATION_RULE_ID"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path / "no-profiles"))
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
 
@@ -111,7 +110,7 @@ def collect(
 def agent(
     api: Callable[..., MessagesApi], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Agent:
-    monkeypatch.setattr("asmevo.propose.agent.client.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("asmevo.propose.agent.client._LONGEST_PAUSE", 0.0)
     return Agent(api, tmp_path)
 
 

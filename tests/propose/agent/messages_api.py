@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 Block = dict[str, Any]
+_numbers = itertools.count()
 
 
 def text(content: str) -> Block:
@@ -127,11 +129,14 @@ class MessagesApi:
     headers: list[dict[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.server.expect_request("/v1/messages", method="POST").respond_with_handler(self._play)
+        # A path of its own: a request that another test gave up on must not be played to.
+        self._root = f"/{next(_numbers)}"
+        self.server.expect_request(f"{self._root}/v1/messages", method="POST").respond_with_handler(
+            self._play)
 
     @property
     def url(self) -> str:
-        return self.server.url_for("")
+        return self.server.url_for(self._root)
 
     def _play(self, request: Request) -> Response:
         self.requests.append(json.loads(request.get_data()))

@@ -276,7 +276,7 @@ def test_it_ends_when_the_search_has_enough(agent: Agent, evidence: Evidence, ap
 def test_the_key_is_sent_and_nowhere_else(agent: Agent, evidence: Evidence) -> None:
     agent.run(evidence, Turn([submit((0, 2, []))]), DONE, DONE)
     assert agent.server is not None
-    assert agent.server.headers[0]["x-api-key"] == KEY
+    assert agent.server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert KEY not in agent.transcript.read_text()
     assert not any(KEY in json.dumps(request) for request in agent.requests)
 
