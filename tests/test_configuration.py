@@ -52,7 +52,7 @@ def test_every_option_makes_its_component(group: str, option: str, tmp_path: Pat
     if (group, option) == ("kernel", "member"):
         overrides.append("kernel.source.member='hip_fatbin[0]!gfx942'")
     if (group, option) == ("proposer", "replay"):
-        overrides.append("proposer.transcript=attempts.jsonl")
+        overrides.append("proposer.transcript=runs/recorded")
     if option == "captured":
         overrides += ["oracle=captured", f"oracle.path={tmp_path}"]
     session = Session(composed(*dict.fromkeys(overrides)), tmp_path)

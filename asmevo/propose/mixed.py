@@ -11,6 +11,7 @@ from pathlib import Path
 from asmevo.propose.bandit import Pace
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import (
+    NOTHING_SPENT,
     Evidence,
     Experience,
     Feedback,
@@ -18,6 +19,8 @@ from asmevo.propose.proposal import (
     Proposal,
     Proposals,
     Proposer,
+    Spender,
+    Spending,
 )
 
 _CLOCKS = ("nominal", "measured")
@@ -72,6 +75,12 @@ class MixedProposer:
         for proposer in self._proposers.values():
             if isinstance(proposer, KeepsTranscript):
                 proposer.keep_in(folder)
+
+    @property
+    def spent(self) -> Spending:
+        """What those that cost money have spent."""
+        return sum((p.spent for p in self._proposers.values() if isinstance(p, Spender)),
+                   NOTHING_SPENT)
 
     def propose(self, evidence: Evidence) -> Proposals:
         """Yield proposals of all, each as its turn comes."""

@@ -33,10 +33,8 @@ class Proposal:
     do not overlap), empty when the proposer's own analysis supports every edit. ``proposer`` is who
     made it, for bookkeeping.
 
-    ``tokens`` and ``cost`` (USD) are what the proposer spent since its previous proposal; what it
-    spent on a duplicate, which is no attempt, comes again with the next one, so that their sum over
-    a run's attempts is what the run has cost. ``refusal`` says why the proposer itself found its
-    edits to be none (malformed, or no edits at all): it is refused at G0 and counts as an attempt.
+    ``refusal`` says why the proposer itself found that its edits are none (a language model gave
+    something malformed): it is refused at G0, and counts as an attempt.
     """
 
     edits: tuple[Edit, ...]
@@ -45,8 +43,6 @@ class Proposal:
     rationale: str
     assumption: str = ""
     proposer: str = ""
-    tokens: int = 0
-    cost: float = 0.0
     refusal: str = ""
 
 
@@ -131,6 +127,15 @@ Proposals = Generator[Proposal, Feedback | None, None]
 
 
 @runtime_checkable
+class KeepsTranscript(Protocol):
+    """A proposer that writes down how it came to its proposals."""
+
+    def keep_in(self, folder: Path) -> None:
+        """Write into files of the run folder from now on."""
+        ...
+
+
+@runtime_checkable
 class Proposer(Protocol):
     """Suggests local edits; decides nothing."""
 
@@ -141,10 +146,30 @@ class Proposer(Protocol):
         ...
 
 
-@runtime_checkable
-class KeepsTranscript(Protocol):
-    """A proposer that writes down how it came to its proposals."""
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What proposing has cost: tokens of a language model, and US dollars."""
 
-    def keep_in(self, folder: Path) -> None:
-        """Write into files of the run folder from now on."""
-        ...
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.cost + other.cost)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(self.tokens - other.tokens, self.cost - other.cost)
+
+
+NOTHING_SPENT = Spending()
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """A proposer that costs money. ``spent`` only ever grows.
+
+    It is looked at before a proposal is asked for and after it came, and when a call of `propose`
+    ends: the difference counts against the search's budget, which the controller owns.
+    """
+
+    @property
+    def spent(self) -> Spending: ...

@@ -1,9 +1,9 @@
-"""Proposals as lines of ``attempts.jsonl``: what a run tried, so that it can be repeated.
+"""``proposals.jsonl``: what a run tried, in its order, so that it can be repeated.
 
 A line is a JSON object. ``base`` is the SHA-256 of the object that the edits apply to; ``edits``,
-``rule``, ``direction``, ``rationale``, ``assumption``, ``proposer``, ``tokens``, ``cost`` and
-``refusal`` are those of the `Proposal`; ``sha256`` is what the candidate was built to, if it was.
-Everything else in a line (verdict, speedup) is for readers, not for replay.
+``rule``, ``direction``, ``rationale``, ``assumption``, ``proposer`` and ``refusal`` are those of
+the `Proposal`; ``sha256`` is what the candidate was built to, if it was. ``composed`` marks what no
+proposer made: verified candidates put together, which a search does again by itself.
 """
 
 from __future__ import annotations
@@ -12,38 +12,54 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import Direction, Proposal
 
+NAME = "proposals.jsonl"
 _TEXTS = ("rule", "rationale", "assumption", "proposer", "refusal")
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One attempt of a recorded run: the object that was edited, how, and what was built."""
+    """One attempt of a run: the object that was edited, how, and what was built."""
 
     base: str
     proposal: Proposal
-    sha256: str | None
+    sha256: str | None = None
+    composed: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        proposal = self.proposal
+        return {
+            "base": self.base,
+            "sha256": self.sha256,
+            "composed": self.composed,
+            "direction": proposal.direction.value,
+            **{name: getattr(proposal, name) for name in _TEXTS},
+            "edits": [
+                {"kernel": e.kernel, "start": e.start, "stop": e.stop, "lines": list(e.lines),
+                 "reason": e.reason}
+                for e in proposal.edits
+            ],
+        }
 
 
-def to_record(base: str, proposal: Proposal) -> dict[str, Any]:
-    """The fields of a line that replay needs, but for ``sha256``."""
-    return {
-        "base": base,
-        "edits": [
-            {"kernel": e.kernel, "start": e.start, "stop": e.stop, "lines": list(e.lines),
-             "reason": e.reason}
-            for e in proposal.edits
-        ],
-        "direction": proposal.direction.value,
-        "tokens": proposal.tokens,
-        "cost": proposal.cost,
-        **{name: getattr(proposal, name) for name in _TEXTS},
-    }
+class Recording:
+    """Appends attempts to a recording; ``afresh`` forgets what the file held."""
+
+    def __init__(self, path: Path, *, afresh: bool = True) -> None:
+        self._file: TextIO = path.open("w" if afresh else "a", encoding="utf-8")
+
+    def add(self, recorded: Recorded) -> None:
+        # Handed to the operating system at once: a killed run can be repeated up to there.
+        self._file.write(json.dumps(recorded.to_json()) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def read_recording(path: Path) -> Iterator[Recorded]:
@@ -78,7 +94,8 @@ def _recorded(record: Mapping[str, Any]) -> Recorded:
     return Recorded(
         _typed(record, "base", str),
         Proposal(edits=edits, direction=Direction(_typed(record, "direction", str)), **texts),
-        None if record.get("sha256") is None else _typed(record, "sha256", str),
+        None if record["sha256"] is None else _typed(record, "sha256", str),
+        bool(record["composed"]),
     )
 
 

@@ -12,7 +12,7 @@ from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.verdict import Verdict
 from asmevo.propose.proposal import Proposal
-from asmevo.propose.recording import to_record
+from asmevo.propose.recording import NAME, Recorded, Recording
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
@@ -21,10 +21,10 @@ from asmevo.task.counterexamples import Keeper
 
 
 class Recorder:
-    """Each attempt becomes one registry transaction and one line of ``attempts.jsonl``.
+    """Each attempt becomes one registry transaction and one line of ``attempts.jsonl``, and one of
+    ``proposals.jsonl`` for `ReplayProposer`.
 
     A commit becomes a replacement at once, so that a killed run loses nothing it had committed.
-    The lines are a recording: ``proposer=replay`` repeats the run from them.
     What exposed a wrong candidate goes to ``counterexamples``.
     """
 
@@ -40,13 +40,15 @@ class Recorder:
         self._dispatches = {dispatch.name: sha256 for sha256, dispatch in by_hash.items()}
         self.counterexamples = Keeper(registry, baseline, by_hash)
         self._log: TextIO = (folder / "attempts.jsonl").open("w", encoding="utf-8")
-        self._candidates: dict[int, str] = {}
+        self._recording = Recording(folder / NAME)
         self._objects = {0: self._original}
+        self._candidates: dict[int, str] = {}
         self._count = 0
         self._baseline_stored = False
 
     def close(self) -> None:
         self._log.close()
+        self._recording.close()
 
     def _stored(self, timing: Timing) -> Timing:
         return replace(timing, dispatch=self._dispatches[timing.dispatch])
@@ -85,10 +87,13 @@ class Recorder:
             self._candidates[node.number] = record.id
             self._objects[node.number] = node.sha256
             self._registry.commit_replacement(record.id, node.speedup)
+        self._recording.add(Recorded(self._objects[attempt.base], proposal, attempt.sha256))
         last = verdicts[-1]
         self._log.write(json.dumps({
             "candidate": record.id, "parent": record.parent_id, "worker": attempt.worker,
-            **to_record(self._objects[attempt.base], proposal),
+            "rule": proposal.rule, "direction": proposal.direction.value,
+            "rationale": proposal.rationale, "assumption": proposal.assumption,
+            "edits": len(proposal.edits),
             "gate": last.gate.value, "outcome": last.outcome.value, "code": last.code,
             "reason": last.reason, "speedup": attempt.speedup, "sha256": attempt.sha256,
             "node": None if node is None else node.number,

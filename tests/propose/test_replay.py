@@ -11,7 +11,7 @@ import pytest
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import Direction, Evidence, Proposal
-from asmevo.propose.recording import read_recording, to_record
+from asmevo.propose.recording import NAME, Recorded, Recording, read_recording
 from asmevo.propose.replay import ReplayProposer
 from tests.propose.conftest import KERNEL, Kernels
 
@@ -21,15 +21,15 @@ BASE, CHILD = "a" * 64, "b" * 64
 def proposal(text: str, direction: Direction = Direction.SIMPLIFICATION) -> Proposal:
     return Proposal(
         (Edit(KERNEL, 0, 1, (text, "s_nop 0"), "why"), Edit(KERNEL, 2, 2, (), "also")), "rule",
-        direction, "because", "nothing overlaps", "someone", tokens=5, cost=0.25)
+        direction, "because", "nothing overlaps", "someone")
 
 
 def write(folder: Path, *attempts: tuple[str, Proposal, str | None]) -> Path:
-    path = folder / "attempts.jsonl"
-    path.write_text("".join(
-        json.dumps({**to_record(base, p), "sha256": sha256, "gate": "G3"}) + "\n"
-        for base, p, sha256 in attempts))
-    return path
+    recording = Recording(folder / NAME)
+    for base, made, sha256 in attempts:
+        recording.add(Recorded(base, made, sha256))
+    recording.close()
+    return folder / NAME
 
 
 @pytest.fixture
@@ -37,16 +37,32 @@ def evidence(kernels: Kernels) -> Evidence:
     return replace(kernels.evidence("s_nop 1\ns_nop 2\ns_endpgm"), base=BASE)
 
 
-def test_what_was_recorded_is_proposed_again_without_its_cost(
+def test_what_was_recorded_is_proposed_again(
         tmp_path: Path, evidence: Evidence) -> None:
     first, second, third = (proposal(f"s_nop {n}") for n in (3, 4, 5))
     path = write(tmp_path, (BASE, first, CHILD), (CHILD, second, None), (BASE, third, None))
     replayed = ReplayProposer(str(path))
-    free = [replace(p, tokens=0, cost=0.0) for p in (first, second, third)]
-    assert list(replayed.propose(evidence)) == [free[0], free[2]]
-    assert list(replayed.propose(replace(evidence, base=CHILD))) == [free[1]]
+    assert list(replayed.propose(evidence)) == [first, third]
+    assert list(replayed.propose(replace(evidence, base=CHILD))) == [second]
     # The run folder does as well.
-    assert list(ReplayProposer(str(tmp_path)).propose(evidence)) == [free[0], free[2]]
+    assert list(ReplayProposer(str(tmp_path)).propose(evidence)) == [first, third]
+
+
+def test_compositions_are_left_to_the_search(tmp_path: Path, evidence: Evidence) -> None:
+    recording = Recording(tmp_path / NAME)
+    recording.add(Recorded(BASE, proposal("s_nop 3"), CHILD, composed=True))
+    recording.close()
+    assert list(ReplayProposer(str(tmp_path)).propose(evidence)) == []
+    # What was composed is known all the same.
+    assert list(ReplayProposer(str(tmp_path)).propose(replace(evidence, base=CHILD))) == []
+
+
+def test_a_resumed_run_goes_on_recording(tmp_path: Path) -> None:
+    path = write(tmp_path, (BASE, proposal("s_nop 3"), None))
+    more = Recording(path, afresh=False)
+    more.add(Recorded(BASE, proposal("s_nop 4")))
+    more.close()
+    assert len(list(read_recording(path))) == 2
 
 
 def test_refusals_are_repeated(tmp_path: Path, evidence: Evidence) -> None:
@@ -93,13 +109,13 @@ def test_the_end_of_a_killed_run_is_left_out(tmp_path: Path) -> None:
 def test_a_damaged_line_is_named(tmp_path: Path, field: str, value: object, words: str) -> None:
     good = write(tmp_path, (BASE, proposal("s_nop 3"), None)).read_text()
     record = {**json.loads(good), field: value}
-    path = tmp_path / "attempts.jsonl"
+    path = tmp_path / NAME
     path.write_text(good + json.dumps(record) + "\n")
     with pytest.raises(ProposerError, match=r"line 2 of .*" + words):
         list(read_recording(path))
 
 
-def test_older_logs_are_no_recording(tmp_path: Path) -> None:
+def test_other_logs_are_no_recording(tmp_path: Path) -> None:
     (tmp_path / "attempts.jsonl").write_text('{"candidate": "x", "edits": 2}\n')
     with pytest.raises(ProposerError, match="line 1 of"):
         list(read_recording(tmp_path / "attempts.jsonl"))

@@ -1,4 +1,4 @@
-"""A recorded run repeated from its ``attempts.jsonl``."""
+"""A recorded run repeated from its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_replayed_run_has_the_same_lineage(run: RunTask, tmp_path: Path) -> No
     expected = lineage(folder)
     folder.rename(tmp_path / "recorded")
     again = run(*SETTINGS, "search.budget.attempts=20", "proposer=replay",
-                f"proposer.transcript={tmp_path}/recorded/attempts.jsonl")
+                f"proposer.transcript={tmp_path}/recorded")
     assert lineage(folder) == expected
     assert (again.attempts, again.commits) == (first.attempts, first.commits)
     assert again.replacement_sha256 == first.replacement_sha256

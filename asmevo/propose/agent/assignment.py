@@ -80,9 +80,6 @@ class Assignment:
                 break
             if context(answer.usage) > self._bounds.context_tokens:
                 self._summarise()
-        if self._ledger.due:
-            # What was spent since the last proposal would otherwise be in no attempt's books.
-            self._heard((yield self._proposal((), "the model ended its turn without edits")))
 
     def _react(self, answer: Answer) -> Generator[Proposal, Feedback | None, bool]:
         """Do what an answer asks for; whether the conversation goes on."""
@@ -131,11 +128,10 @@ class Assignment:
         self, edits: Any, refusal: str, *, rule: str = "agent",
         submission: Submission | None = None,
     ) -> Proposal:
-        due = self._ledger.due
         directions = self._evidence.directions or tuple(Direction)
         proposal = Proposal(
             edits=tuple(edits), rule=rule, direction=directions[0], rationale=refusal,
-            proposer=NAME, tokens=due.tokens, cost=due.cost, refusal=refusal)
+            proposer=NAME, refusal=refusal)
         if submission is not None:
             proposal = replace(
                 proposal, direction=submission.direction, rationale=submission.rationale,
@@ -143,7 +139,7 @@ class Assignment:
         self._transcript.add(
             "proposal", edits=[[e.start, e.stop, list(e.lines)] for e in proposal.edits],
             direction=proposal.direction.value, rationale=proposal.rationale,
-            assumption=proposal.assumption, refusal=refusal, tokens=due.tokens, cost=due.cost)
+            assumption=proposal.assumption, refusal=refusal)
         return proposal
 
     def _heard(self, feedback: Feedback | None) -> None:
@@ -153,8 +149,6 @@ class Assignment:
             "feedback", gate=feedback.gate, code=feedback.code, reason=feedback.reason,
             speedup=feedback.speedup, duplicate=feedback.duplicate)
         if not feedback.duplicate:
-            # A duplicate is no attempt: what it cost goes into the next one's books.
-            self._ledger.settle()
             self._idle = 0
             self._nudged = False
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from asmevo.propose.errors import ProposerError
+from asmevo.propose.proposal import NOTHING_SPENT, Spending
 
 _DATED = re.compile(r"-\d{8}$")
 _MILLION = 1_000_000
@@ -67,20 +68,6 @@ class Prices:
         ) / _MILLION
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Tokens of every kind, and USD."""
-
-    tokens: int = 0
-    cost: float = 0.0
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.tokens + other.tokens, self.cost + other.cost)
-
-    def __bool__(self) -> bool:
-        return self.tokens > 0
-
-
 def context(usage: Usage) -> int:
     """How many tokens a request and its answer had together: what the next one starts with."""
     return (usage.input_tokens + (usage.cache_creation_input_tokens or 0)
@@ -89,18 +76,12 @@ def context(usage: Usage) -> int:
 
 @dataclass
 class Ledger:
-    """Adds up what is spent, and what of it has not been reported yet."""
+    """Adds up what is spent."""
 
     prices: Prices
-    total: Spent = field(default_factory=Spent)
-    due: Spent = field(default_factory=Spent)
+    total: Spending = NOTHING_SPENT
 
-    def add(self, usage: Usage) -> Spent:
-        spent = Spent(context(usage), self.prices.cost(usage))
+    def add(self, usage: Usage) -> Spending:
+        spent = Spending(context(usage), self.prices.cost(usage))
         self.total += spent
-        self.due += spent
         return spent
-
-    def settle(self) -> None:
-        """What was due has been reported."""
-        self.due = Spent()

@@ -16,7 +16,7 @@ from asmevo.propose.agent.ledger import Ledger, Prices
 from asmevo.propose.agent.tools import TOOLS
 from asmevo.propose.agent.transcript import Transcript
 from asmevo.propose.errors import ProposerError
-from asmevo.propose.proposal import Evidence, Proposals
+from asmevo.propose.proposal import Evidence, Proposals, Spending
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class AnthropicProposer:
         if thinking not in (None, "adaptive") or effort not in _EFFORTS:
             raise ProposerError("proposer.thinking is adaptive or null, proposer.effort one of "
                                 + ", ".join(e for e in _EFFORTS if e) + " or null")
-        self._prices = Prices.of(model, prices)
+        self._ledger = Ledger(Prices.of(model, prices))
         self._bounds = Bounds(context_tokens, requests, patience)
         self._client = Client(base_url=base_url, timeout=timeout, max_retries=max_retries,
                               stream_retries=stream_retries)
@@ -85,9 +85,14 @@ class AnthropicProposer:
         if self._transcript.path is None:
             self._transcript.path = folder / "transcript.jsonl"
 
+    @property
+    def spent(self) -> Spending:
+        """Tokens and USD of all calls so far."""
+        return self._ledger.total
+
     def propose(self, evidence: Evidence) -> Proposals:
         """Yield what the model submits. Ends with a warning when the API gives no answer."""
-        ledger = Ledger(self._prices)
+        before = self.spent
         self._transcript.call += 1
         self._transcript.add(
             "begin", base=evidence.base, model=self._request["model"],
@@ -95,8 +100,10 @@ class AnthropicProposer:
             system=self._request["system"], tools=[tool["name"] for tool in TOOLS])
         try:
             yield from Assignment(
-                evidence, self._client, self._request, ledger, self._transcript, self._bounds
+                evidence, self._client, self._request, self._ledger, self._transcript,
+                self._bounds,
             ).run()
         finally:
-            self._transcript.add("end", tokens=ledger.total.tokens, cost=ledger.total.cost)
-            log.info("the model's %d tokens cost %.4f USD", ledger.total.tokens, ledger.total.cost)
+            spent = self.spent - before
+            self._transcript.add("end", tokens=spent.tokens, cost=spent.cost)
+            log.info("the model's %d tokens cost %.4f USD", spent.tokens, spent.cost)

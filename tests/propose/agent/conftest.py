@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from asmevo.propose.agent.proposer import AnthropicProposer
-from asmevo.propose.proposal import Evidence, Feedback, Proposal
+from asmevo.propose.proposal import Evidence, Feedback, Proposal, Spending
 from tests.propose.agent.messages_api import Act, MessagesApi
 from tests.propose.conftest import Kernels
 
@@ -83,6 +83,11 @@ class Agent:
         self.server = self._make(*acts, repeat=repeat)
         self.proposer = self.configured(self.server, **settings)
         return collect(self.proposer, evidence, judge)
+
+    @property
+    def spent(self) -> Spending:
+        assert self.proposer is not None
+        return self.proposer.spent
 
     @property
     def requests(self) -> list[dict[str, Any]]:

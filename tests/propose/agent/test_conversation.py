@@ -18,23 +18,17 @@ from tests.propose.conftest import KERNEL
 DONE = Turn([text("nothing promising is left")])
 
 
-def own(proposals: list[Proposal]) -> list[Proposal]:
-    """Without the last one, which only reports what was spent at the end."""
-    assert proposals[-1].refusal == "the model ended its turn without edits"
-    return proposals[:-1]
-
-
 def test_edits_become_a_proposal_and_the_verdict_comes_back(
         agent: Agent, evidence: Evidence) -> None:
     def judge(proposal: Proposal) -> Feedback:
         return Feedback(proposal, speedup=1.0312)
 
-    (proposal,) = own(agent.run(
+    (proposal,) = agent.run(
         evidence,
         Turn([text("let me look"), tool("list_windows"),
               tool("read_instructions", start=0, stop=4)]),
         Turn([submit((0, 2, []), assumption="none at all")]),
-        DONE, DONE, judge=judge))
+        DONE, DONE, judge=judge)
     assert proposal.edits == (Edit(KERNEL, 0, 2, (), "agent"),)
     assert proposal.direction is Direction.SIMPLIFICATION
     assert (proposal.rationale, proposal.assumption) == ("nothing reads it", "none at all")
@@ -81,7 +75,7 @@ def test_every_tool_answers(agent: Agent, evidence: Evidence) -> None:
 ])
 def test_a_wrong_question_is_answered_and_costs_no_attempt(
         agent: Agent, evidence: Evidence, use: dict[str, Any]) -> None:
-    assert own(agent.run(evidence, Turn([use]), DONE, DONE)) == []
+    assert agent.run(evidence, Turn([use]), DONE, DONE) == []
     (result,) = last_results(agent.requests[1])
     assert result["is_error"] is True
 
@@ -92,8 +86,8 @@ def test_waits_are_placed_on_request(agent: Agent, kernels: Any) -> None:
         "v_mov_b32_e32 v3, 1.0\nglobal_store_dword v0, v2, s[2:3]\n"
         "global_store_dword v0, v3, s[2:3]\ns_endpgm")
     moved = [(1, 2, []), (3, 4, []), (2, 2, ["v_mov_b32_e32 v3, 1.0"])]
-    (proposal,) = own(agent.run(
-        evidence, Turn([submit(*moved, place_waits=True)]), DONE, DONE))
+    (proposal,) = agent.run(
+        evidence, Turn([submit(*moved, place_waits=True)]), DONE, DONE)
     lines = kernels.edited("\n".join(evidence.lines), proposal)
     assert lines[1:4] == ["v_mov_b32_e32 v3, 1.0", "s_waitcnt vmcnt(0)",
                           "v_add_f32_e32 v2, v1, v1"]
@@ -133,7 +127,7 @@ def test_malformed_edits_are_refused_with_reasons_and_counted(
         agent: Agent, evidence: Evidence, given: dict[str, Any], problem: str, edits: int) -> None:
     use = submit((0, 1, []))
     use["input"].update(given)
-    (proposal,) = own(agent.run(evidence, Turn([use]), DONE, DONE))
+    (proposal,) = agent.run(evidence, Turn([use]), DONE, DONE)
     assert proposal.rule == "malformed"
     assert proposal.refusal.startswith("malformed edits: ")
     assert len(proposal.edits) == edits
@@ -147,7 +141,7 @@ def test_malformed_edits_are_refused_with_reasons_and_counted(
 
 def test_only_the_directions_of_the_assignment(agent: Agent, evidence: Evidence) -> None:
     wanted = replace(evidence, directions=(Direction.MEMORY_ACCESS,))
-    (proposal,) = own(agent.run(wanted, Turn([submit((0, 2, []))]), DONE, DONE))
+    (proposal,) = agent.run(wanted, Turn([submit((0, 2, []))]), DONE, DONE)
     # A controller skips other directions without a word: the refusal is of the wanted one.
     assert (proposal.rule, proposal.direction) == ("malformed", Direction.MEMORY_ACCESS)
 
@@ -155,7 +149,7 @@ def test_only_the_directions_of_the_assignment(agent: Agent, evidence: Evidence)
 def test_several_submissions_in_one_answer(agent: Agent, evidence: Evidence) -> None:
     first, second = submit((0, 2, [])), submit((1, 2, []))
     second["id"] = "toolu_second"
-    proposals = own(agent.run(evidence, Turn([first, second]), DONE, DONE))
+    proposals = agent.run(evidence, Turn([first, second]), DONE, DONE)
     assert [p.edits[0].start for p in proposals] == [0, 1]
     assert [r["tool_use_id"] for r in last_results(agent.requests[1])] == [
         "toolu_submit_edits", "toolu_second"]
@@ -204,12 +198,12 @@ def test_models_without_thinking(agent: Agent, evidence: Evidence) -> None:
 
 
 def test_a_long_conversation_is_replaced_by_a_summary(agent: Agent, evidence: Evidence) -> None:
-    proposals = own(agent.run(
+    proposals = agent.run(
         evidence,
         Turn([submit((0, 2, []))], input_tokens=40),
         Turn([tool("overview")], input_tokens=300, cache_read=900),
         Turn([text("The adds of v1 are dead.")]),  # the summary
-        Turn([submit((1, 2, []))]), DONE, DONE, context_tokens=1000))
+        Turn([submit((1, 2, []))]), DONE, DONE, context_tokens=1000)
     assert [p.edits[0].start for p in proposals] == [0, 1]
     summary, after = agent.requests[2], agent.requests[3]
     assert summary["tool_choice"] == {"type": "none"}
@@ -236,9 +230,9 @@ def test_a_context_that_is_full_starts_again_from_the_record(
 def test_an_answer_cut_off_by_its_limit(agent: Agent, evidence: Evidence) -> None:
     half = tool("submit_edits")
     half["raw"] = '{"edits": [{"start": 0, "stop": 2, "li'
-    (proposal,) = own(agent.run(
+    (proposal,) = agent.run(
         evidence, Turn([half], stop="max_tokens"), Turn([text("I was")], stop="max_tokens"),
-        DONE, DONE))
+        DONE, DONE)
     assert "cut off" in proposal.refusal
     assert last_results(agent.requests[1])[0]["is_error"] is True
     assert "cut off" in agent.requests[2]["messages"][-1]["content"][-1]["text"]
@@ -251,9 +245,8 @@ def test_a_paused_turn_is_sent_back(agent: Agent, evidence: Evidence) -> None:
 
 def test_a_model_that_only_reads_is_stopped(agent: Agent, evidence: Evidence) -> None:
     proposals = agent.run(evidence, Turn([tool("overview")]), repeat=True, patience=5)
-    assert own(proposals) == []
+    assert proposals == []
     assert len(agent.requests) == 5
-    assert proposals[-1].tokens == 5 * 110
 
 
 def test_duplicates_do_not_keep_it_alive(agent: Agent, evidence: Evidence) -> None:
@@ -262,14 +255,15 @@ def test_duplicates_do_not_keep_it_alive(agent: Agent, evidence: Evidence) -> No
 
     proposals = agent.run(
         evidence, Turn([submit((0, 2, []))]), repeat=True, patience=4, judge=judge)
-    assert len(own(proposals)) == 4
+    assert len(proposals) == 4
 
 
 def test_it_ends_when_the_search_has_enough(agent: Agent, evidence: Evidence, api: Any) -> None:
     server = api(Turn([submit((0, 2, []))]), DONE)
-    (proposal,) = collect(agent.configured(server), evidence, rejected, most=1)
-    assert proposal.tokens == 110
-    # Its verdict was never asked for, and nothing more is spent.
+    proposer = agent.configured(server)
+    assert len(collect(proposer, evidence, rejected, most=1)) == 1
+    # Nothing more is spent.
+    assert proposer.spent.tokens == 110
     assert len(server.requests) == 1
 
 
@@ -287,7 +281,7 @@ def test_the_transcript_has_everything(agent: Agent, evidence: Evidence) -> None
     events = [json.loads(line) for line in agent.transcript.read_text().splitlines()]
     assert [e["event"] for e in events] == [
         "begin", "request", "response", "request", "response", "proposal", "feedback", "request",
-        "response", "request", "response", "proposal", "feedback", "end"]
+        "response", "request", "response", "end"]
     # The messages of a request are those of all request events up to it and the answers between.
     rebuilt: list[Any] = []
     for event in events:

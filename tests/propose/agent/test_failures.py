@@ -41,8 +41,7 @@ def begun(turn: Turn, events: int, *more: dict[str, Any]) -> Act:
     failure(503, "api_error"), failure(408, "timeout_error"),
 ])
 def test_the_sdk_tries_again(agent: Agent, evidence: Evidence, act: Act) -> None:
-    proposals = agent.run(evidence, act, act, GOOD, DONE, DONE)
-    assert [len(p.edits) for p in proposals] == [1, 0]
+    assert len(agent.run(evidence, act, act, GOOD, DONE, DONE)) == 1
     assert len(agent.requests) == 5
 
 
@@ -62,11 +61,9 @@ def test_tries_are_bounded(
     assert record.exc_info is None
 
 
-def test_what_was_spent_before_is_reported(agent: Agent, evidence: Evidence) -> None:
-    first, last = agent.run(
-        evidence, GOOD, Turn([tool("overview")]), *[OVERLOADED] * 3, max_retries=2)
-    assert first.tokens == 110
-    assert (last.tokens, last.edits) == (110, ())
+def test_what_was_spent_before_counts(agent: Agent, evidence: Evidence) -> None:
+    agent.run(evidence, GOOD, Turn([tool("overview")]), *[OVERLOADED] * 3, max_retries=2)
+    assert agent.spent.tokens == 220
 
 
 def test_a_server_that_does_not_answer(
@@ -100,27 +97,24 @@ BROKEN: list[tuple[str, Act, int]] = [
 @pytest.mark.parametrize(("act", "lost"), [b[1:] for b in BROKEN], ids=[b[0] for b in BROKEN])
 def test_an_answer_that_breaks_off_is_asked_for_again(
         agent: Agent, evidence: Evidence, act: Act, lost: int) -> None:
-    proposals = agent.run(evidence, act, GOOD, DONE, DONE)
-    assert [len(p.edits) for p in proposals] == [1, 0]
+    assert len(agent.run(evidence, act, GOOD, DONE, DONE)) == 1
     # What had begun is paid for.
-    assert proposals[0].tokens == lost + 110
+    assert agent.spent.tokens == lost + 3 * 110
 
 
 def test_a_stall_in_the_middle_is_asked_for_again_within_bounds(
         agent: Agent, evidence: Evidence, caplog: pytest.LogCaptureFixture) -> None:
-    proposals = agent.run(
-        evidence, begun(GOOD, 4, OVERLOAD_EVENT), repeat=True, stream_retries=2)
+    assert agent.run(
+        evidence, begun(GOOD, 4, OVERLOAD_EVENT), repeat=True, stream_retries=2) == []
     assert len(agent.requests) == 3
-    (last,) = proposals
-    assert (last.edits, last.tokens) == ((), 3 * 101)
+    assert agent.spent.tokens == 3 * 101
     assert "broken answer: " in caplog.text
 
 
 def test_a_refusal_ends_the_turn(
         agent: Agent, evidence: Evidence, caplog: pytest.LogCaptureFixture) -> None:
-    (last,) = agent.run(
-        evidence, Turn([text("I will")], stop="refusal", explanation="against the\x07 policy"))
-    assert last.refusal == "the model ended its turn without edits"
+    refusing = Turn([text("I will")], stop="refusal", explanation="against the\x07 policy")
+    assert agent.run(evidence, refusing) == []
     assert "the model refused to go on: against the\N{REPLACEMENT CHARACTER} policy" in caplog.text
 
 

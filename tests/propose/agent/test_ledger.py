@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from omegaconf import OmegaConf
 
 from asmevo.__main__ import config_folder
 from asmevo.propose.agent.ledger import Prices
-from asmevo.propose.proposal import Evidence, Feedback, Proposal
+from asmevo.propose.mixed import MixedProposer
+from asmevo.propose.proposal import Evidence, Feedback, Spender
 from tests.propose.agent.conftest import Agent
-from tests.propose.agent.messages_api import Turn, submit, text, tool
+from tests.propose.agent.messages_api import MessagesApi, Turn, submit, text, tool
 
 DONE = Turn([text("nothing promising is left")], input_tokens=1000, output_tokens=100)
 
@@ -22,26 +24,30 @@ def test_every_kind_of_token_has_its_price(agent: Agent, evidence: Evidence) -> 
     first = Turn([tool("overview")], input_tokens=2000, output_tokens=400, cache_write=8000)
     second = Turn([submit((0, 2, []))], input_tokens=100, output_tokens=1000, cache_read=8000,
                   cache_write=2400)
-    proposal, last = agent.run(evidence, first, second, DONE, DONE)
-    assert proposal.tokens == 2000 + 400 + 8000 + 100 + 1000 + 8000 + 2400
-    assert proposal.cost == pytest.approx(
-        (2100 * 5 + 1400 * 25 + 10400 * 6.25 + 8000 * 0.5) / 1e6)
-    assert last.cost == pytest.approx(2 * (1000 * 5 + 100 * 25) / 1e6)
+    assert len(agent.run(evidence, first, second, DONE, DONE)) == 1
+    answers = 2000 + 400 + 8000 + 100 + 1000 + 8000 + 2400
+    assert agent.spent.tokens == answers + 2 * 1100
+    assert agent.spent.cost == pytest.approx(
+        (2100 * 5 + 1400 * 25 + 10400 * 6.25 + 8000 * 0.5 + 2 * (1000 * 5 + 100 * 25)) / 1e6)
 
 
-def test_a_duplicate_is_paid_for_with_the_next_attempt(agent: Agent, evidence: Evidence) -> None:
-    seen = 0
-
-    def judge(proposal: Proposal) -> Feedback:
-        nonlocal seen
-        seen += 1
-        return Feedback(proposal, "G2", "bits", "", duplicate=seen == 1)
-
+def test_the_controller_sees_what_each_proposal_cost(
+        agent: Agent, evidence: Evidence, api: Callable[..., MessagesApi]) -> None:
     turn = Turn([submit((0, 2, []))], input_tokens=1000, output_tokens=0)
-    duplicate, attempt, last = agent.run(evidence, turn, turn, DONE, DONE, judge=judge)
-    assert duplicate.tokens == 1000
-    assert attempt.tokens == 2000  # with what the duplicate had cost
-    assert last.tokens == 2200
+    proposer = agent.configured(api(Turn([tool("overview")]), turn, turn, DONE, DONE))
+    assert isinstance(proposer, Spender)
+    assert isinstance(MixedProposer({"anthropic": proposer}), Spender)
+    proposals = proposer.propose(evidence)
+    seen = [proposer.spent.tokens]
+    proposal = next(proposals)
+    seen.append(proposer.spent.tokens)
+    proposals.send(Feedback(proposal, duplicate=True))
+    seen.append(proposer.spent.tokens)
+    assert list(proposals) == []
+    seen.append(proposer.spent.tokens)
+    assert seen == [0, 1110, 2110, 2110 + 2200]
+    # The next call goes on counting.
+    assert MixedProposer({"anthropic": proposer}).spent == proposer.spent
 
 
 def test_a_dated_model_costs_what_its_name_does() -> None:
