@@ -15,7 +15,7 @@ from asmevo.propose.proposal import (
     Evidence,
     Experience,
     Feedback,
-    KeepsTranscript,
+    Prepares,
     Proposal,
     Proposals,
     Proposer,
@@ -70,11 +70,11 @@ class MixedProposer:
         if unknown := sorted(set(self._overhead) - set(proposers)):
             raise ProposerError(f"proposer.overhead names '{unknown[0]}', which is not mixed in")
 
-    def keep_in(self, folder: Path) -> None:
-        """Have those that keep a transcript keep it in the run folder."""
+    def prepare(self, folder: Path) -> None:
+        """Have those get ready that need something."""
         for proposer in self._proposers.values():
-            if isinstance(proposer, KeepsTranscript):
-                proposer.keep_in(folder)
+            if isinstance(proposer, Prepares):
+                proposer.prepare(folder)
 
     @property
     def spent(self) -> Spending:

@@ -127,11 +127,14 @@ Proposals = Generator[Proposal, Feedback | None, None]
 
 
 @runtime_checkable
-class KeepsTranscript(Protocol):
-    """A proposer that writes down how it came to its proposals."""
+class Prepares(Protocol):
+    """A proposer that needs something for a run: a key, a file to read, a place to write to."""
 
-    def keep_in(self, folder: Path) -> None:
-        """Write into files of the run folder from now on."""
+    def prepare(self, folder: Path) -> None:
+        """Get ready before the first call of `propose`; ``folder`` is the run folder.
+
+        Raises `ProposerError` for what would otherwise only be found out in the middle of a run.
+        """
         ...
 
 

@@ -27,6 +27,10 @@ class ReplayProposer:
         self._by_base: dict[str, list[Recorded]] | None = None
         self._built: set[str] = set()
 
+    def prepare(self, folder: Path) -> None:
+        """Read the recording."""
+        self._read()
+
     def propose(self, evidence: Evidence) -> Proposals:
         """Yield what was tried on this base along the wanted directions."""
         by_base = self._read()

@@ -32,7 +32,7 @@ from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
 from asmevo.profile.windows import WindowFinder
-from asmevo.propose.proposal import KeepsTranscript, Proposer
+from asmevo.propose.proposal import Prepares, Proposer
 from asmevo.registry.registry import Registry
 from asmevo.search.settings import Search
 from asmevo.search.workbench import Workbench
@@ -153,8 +153,8 @@ class Session:
     @cached_property
     def proposer(self) -> Proposer:
         proposer = cast(Proposer, self._make("proposer", Proposer))
-        if isinstance(proposer, KeepsTranscript):
-            proposer.keep_in(self.folder)
+        if isinstance(proposer, Prepares):
+            proposer.prepare(self.folder)
         return proposer
 
     @cached_property

@@ -36,7 +36,7 @@ class Fake:
     closed: bool = False
     folder: Path | None = None
 
-    def keep_in(self, folder: Path) -> None:
+    def prepare(self, folder: Path) -> None:
         self.folder = folder
 
     def propose(self, evidence: Evidence) -> Proposals:
@@ -203,9 +203,9 @@ def test_all_are_closed_when_the_search_has_enough(evidence: Evidence) -> None:
     assert all(fake.closed for fake in fakes.values())
 
 
-def test_transcripts_are_kept_by_those_that_keep_one(tmp_path: Path) -> None:
+def test_all_are_prepared(tmp_path: Path) -> None:
     fake = Fake("a")
-    MixedProposer({"a": fake}).keep_in(tmp_path)
+    MixedProposer({"a": fake}).prepare(tmp_path)
     assert fake.folder == tmp_path
 
 

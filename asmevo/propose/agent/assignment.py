@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 NAME = "anthropic"
 _LONGEST_RESULT = 40_000  # characters
 _REMEMBERED = 40
+_MOST_CUT_OFF = 3
 _NUDGE = ("Submit edits with submit_edits, or read more. If nothing promising is left, say so in "
           "one sentence and the assignment ends.")
 _CUT_OFF = "not read: your answer was cut off at its token limit; keep it shorter"
@@ -53,6 +54,7 @@ class Assignment:
         self._conversation = Conversation(_brief(evidence))
         self._idle = 0
         self._nudged = False
+        self._cut_off = 0
         self._outcomes: list[str] = []
 
     def run(self) -> Proposals:
@@ -87,6 +89,11 @@ class Assignment:
             return True
         uses = [block for block in answer.content if block["type"] == "tool_use"]
         cut_off = answer.stop_reason == "max_tokens"
+        self._cut_off = self._cut_off + 1 if cut_off else 0
+        if self._cut_off >= _MOST_CUT_OFF:
+            log.warning("%d answers in a row were cut off at proposer.max_tokens, so the model "
+                        "proposes nothing more here", self._cut_off)
+            return False
         if not uses:
             if cut_off or not self._nudged:
                 self._nudged = not cut_off

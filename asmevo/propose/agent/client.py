@@ -87,7 +87,7 @@ class Client:
         `ProposerError` when there is no key or package, or when the very first request is rejected:
         then the configuration is wrong.
         """
-        sdk = self._connected()
+        sdk = self.connect()
         for attempt in range(self._stream_retries + 1):
             try:
                 answer = self._streamed(sdk, request, lost)
@@ -103,7 +103,11 @@ class Client:
                 return answer
         raise AssertionError("the last attempt returns or raises")
 
-    def _connected(self) -> anthropic.Anthropic:
+    def connect(self) -> anthropic.Anthropic:
+        """The SDK's client, with a key. Nothing is sent yet.
+
+        Raises `ProposerError` when there is no key or package.
+        """
         if self._sdk is None:
             try:
                 # Takes a second to import and is an optional extra.

@@ -49,8 +49,9 @@ class Prices:
         row = table.get(model) or table.get(_DATED.sub("", model))
         if row is None:
             raise ProposerError(
-                f"what the model '{model}' costs is not known; give proposer.prices.{model}="
-                "{input: .., output: .., cache_write: .., cache_read: ..} in USD per million tokens"
+                f"what the model '{model}' costs is not known; give '+proposer.prices.{model}="
+                "{input: .., output: .., cache_write: .., cache_read: ..}' in USD per million "
+                "tokens"
             )
         names = Prices.__dataclass_fields__
         if set(row) != set(names) or any(

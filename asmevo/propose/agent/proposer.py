@@ -45,7 +45,7 @@ class AnthropicProposer:
         model: str,
         prices: Mapping[str, Mapping[str, float]],
         base_url: str | None = None,
-        max_tokens: int = 16_000,
+        max_tokens: int = 32_000,
         thinking: str | None = "adaptive",
         effort: str | None = "high",
         timeout: float = 300.0,
@@ -80,8 +80,11 @@ class AnthropicProposer:
             self._request["output_config"] = {"effort": effort}
         self._prompt = hashlib.sha256(text.encode()).hexdigest()
 
-    def keep_in(self, folder: Path) -> None:
-        """Keep the transcript in the run folder, unless the configuration names another place."""
+    def prepare(self, folder: Path) -> None:
+        """Find the package and the key; keep the transcript in the run folder unless the
+        configuration names another place.
+        """
+        self._client.connect()
         if self._transcript.path is None:
             self._transcript.path = folder / "transcript.jsonl"
 

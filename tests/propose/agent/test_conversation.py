@@ -238,6 +238,13 @@ def test_an_answer_cut_off_by_its_limit(agent: Agent, evidence: Evidence) -> Non
     assert "cut off" in agent.requests[2]["messages"][-1]["content"][-1]["text"]
 
 
+def test_answers_that_never_fit_end_the_turn(
+        agent: Agent, evidence: Evidence, caplog: pytest.LogCaptureFixture) -> None:
+    assert agent.run(evidence, Turn([text("I was")], stop="max_tokens"), repeat=True) == []
+    assert len(agent.requests) == 3
+    assert "cut off at proposer.max_tokens" in caplog.text
+
+
 def test_a_paused_turn_is_sent_back(agent: Agent, evidence: Evidence) -> None:
     agent.run(evidence, Turn([text("one moment")], stop="pause_turn"), DONE, DONE)
     assert agent.requests[1]["messages"][-1]["role"] == "assistant"

@@ -160,7 +160,7 @@ def test_no_package_is_one_sentence(
     ({"max_retries": -1}, "negative"), ({"effort": "heroic"}, "effort"),
     ({"thinking": "enabled"}, "thinking"),
     ({"model": "unheard-of"}, r"what the model 'unheard-of' costs is not known; give "
-                              r"proposer\.prices\.unheard-of="),
+                              r"'\+proposer\.prices\.unheard-of="),
     ({"prices": {"scripted": {"input": 1.0}}}, "must give input, output, cache_write, cache_read"),
     ({"prices": {"scripted": {"input": -1.0, "output": 1.0, "cache_write": 1.0,
                               "cache_read": 1.0}}}, "must give"),
