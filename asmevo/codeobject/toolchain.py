@@ -24,6 +24,10 @@ _MESSAGE_LIMIT = 1 << 20
 _PIECE = 1 << 20
 _DIAGNOSTIC_LIMIT = 100
 _SOURCE, _OBJECT, _LINKED = "kernel.s", "kernel.o", "kernel.co"
+_HIP_SOURCE = "kernel.hip"
+# Neither ROCm's headers nor its device library.
+_HIP = ("-x", "hip", "--offload-device-only", "-nogpuinc", "-nogpulib", "-std=c++17", "-O3",
+        "-mcode-object-version=5", "-Wall", "-Wextra")
 _LOCATED = re.compile(r"[^:\n]+:(\d+):(\d+): (error|warning|note): (.*)")
 _UNLOCATED = re.compile(r"(?:[^:\n]+: )?(fatal error|error): (.*)")
 
@@ -67,6 +71,16 @@ class CommandToolchain:
         command = [*self._assembler, "-c", "-x", "assembler", "-target", "amdgcn-amd-amdhsa",
                    f"-mcpu={target.processor}", _SOURCE, "-o", _OBJECT]
         return self._run("assembler", command, {_SOURCE: text}, _OBJECT, text=text)
+
+    def compile_hip(self, source: str, headers: Mapping[str, str], target: Target) -> str:
+        """The assembly of a HIP source that needs no more than ``headers``, at -O3.
+
+        Raises `AssemblerError` on bad text, else `ToolchainError`.
+        """
+        command = [*self._assembler, *_HIP, f"--offload-arch={target.processor}", "-S", _HIP_SOURCE,
+                   "-o", _SOURCE]
+        files = {**headers, _HIP_SOURCE: source}
+        return self._run("compiler", command, files, _SOURCE, text=source).decode("ascii")
 
     def link(self, relocatable: bytes, *, version_comment: str | None = None) -> bytes:
         command = [*self._linker, "-shared", _OBJECT, "-o", _LINKED]

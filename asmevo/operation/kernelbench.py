@@ -1,0 +1,37 @@
+"""Operators of the KernelBench suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmevo.operation import level1
+from asmevo.operation.declared import OperationError
+from asmevo.operation.operation import Array, Arrays, Names, Operation
+
+# Of the inputs in float64, flat, and the names of the dispatch
+Function = Callable[[Arrays, Names], Array]
+
+_FUNCTIONS: Mapping[str, Function] = {f.__name__: f for f in (
+    level1.gelu, level1.softmax, level1.square_matmul,
+)}
+
+
+@dataclass(frozen=True)
+class Operator(Operation):
+    """What the function ``name`` makes of the inputs, in the buffer ``out``."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in _FUNCTIONS:
+            raise OperationError(f"there is no operator '{self.name}' (there are: "
+                                 f"{', '.join(sorted(_FUNCTIONS))})")
+
+    def reference(self, arrays: Arrays, names: Names) -> Arrays:
+        wide = {name: array.astype(np.float64) for name, array in arrays.items()}
+        # Boundary inputs hold infinities and NaNs on purpose.
+        with np.errstate(all="ignore"):
+            return {"out": np.asarray(_FUNCTIONS[self.name](wide, names)).reshape(-1)}
