@@ -14,14 +14,21 @@ from asmevo.operation.operation import Array, Arrays, Names, Operation
 # Of the inputs in float64, flat, and the names of the dispatch
 Function = Callable[[Arrays, Names], Array]
 
-_FUNCTIONS: Mapping[str, Function] = {f.__name__: f for f in (
-    level1.gelu, level1.softmax, level1.square_matmul,
-)}
+_FUNCTIONS: Mapping[str, Function] = {
+    **{name: getattr(level1, name) for name in (
+        "avg_pool2d", "batched_matmul", "conv2d", "cumsum", "depthwise_conv2d", "gelu",
+        "layer_norm", "max_pool2d", "max_reduction", "rms_norm", "softmax", "square_matmul",
+        "sum_reduction", "tall_matmul", "triu_matmul")},
+}
+# What an operator's inputs must be beside random
+_PREPARED: Mapping[str, Callable[[Arrays, Names], Arrays]] = {
+    "triu_matmul": level1.upper_triangles,
+}
 
 
 @dataclass(frozen=True)
 class Operator(Operation):
-    """What the function ``name`` makes of the inputs, in the buffer ``out``."""
+    """What the operator ``name`` makes of the inputs, in the buffer ``out``."""
 
     name: str
 
@@ -29,6 +36,10 @@ class Operator(Operation):
         if self.name not in _FUNCTIONS:
             raise OperationError(f"there is no operator '{self.name}' (there are: "
                                  f"{', '.join(sorted(_FUNCTIONS))})")
+
+    def prepare(self, arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
+        prepared = _PREPARED.get(self.name)
+        return {} if prepared is None else prepared(arrays, names)
 
     def reference(self, arrays: Arrays, names: Names) -> Arrays:
         wide = {name: array.astype(np.float64) for name, array in arrays.items()}
