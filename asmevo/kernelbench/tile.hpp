@@ -1,6 +1,10 @@
 // Matrix products through tiles in LDS, in single precision.
 #pragma once
-#include "math.hpp"
+#include "reduce.hpp"
+
+DEVICE float widened(float x) { return x; }
+DEVICE float widened(unsigned short x) { return from_bf16(x); }
+DEVICE float widened(_Float16 x) { return (float)x; }
 
 // How a matrix lies in memory: element (row, k) of the left, (k, column) of the right factor.
 enum class Order { ROWS_OF_K, K_OF_ROWS };
@@ -9,6 +13,7 @@ enum class Order { ROWS_OF_K, K_OF_ROWS };
 template <int ROWS, int COLUMNS, int DEPTH>
 struct Tile {
   static constexpr int THREADS = 256;
+  static_assert(ROWS * DEPTH % THREADS == 0 && COLUMNS * DEPTH % THREADS == 0);
   static constexpr int ROW_ITEMS = ROWS / 16, COLUMN_ITEMS = COLUMNS / 16;
   // Four more than needed, so that columns of a transposed tile are in different banks.
   static constexpr int A_PITCH = ROWS + 4, B_PITCH = COLUMNS + 4;
@@ -31,19 +36,20 @@ struct Tile {
 
   // Adds a[first_row + i, k] * b[k, first_column + j] over begin <= k < end. Elements outside of
   // the matrices count as zero.
-  template <Order B_ORDER>
-  __attribute__((device)) void multiply(const float *__restrict__ a, const float *__restrict__ b,
+  template <Order B_ORDER, class Element>
+  __attribute__((device)) void multiply(const Element *__restrict__ a,
+                                        const Element *__restrict__ b,
                                         Storage &lds, int first_row, int first_column, int rows,
                                         int columns, int pitch_a, int pitch_b, int begin,
                                         int end) {
     for (int start = begin; start < end; start += DEPTH) {
-      UNROLL for (int i = thread(); i < ROWS * DEPTH; i += THREADS) {
-        int r = i / DEPTH, k = i % DEPTH;
+      UNROLL for (int j = 0; j < ROWS * DEPTH / THREADS; j++) {
+        int i = j * THREADS + thread(), r = i / DEPTH, k = i % DEPTH;
         bool inside = first_row + r < rows && start + k < end;
-        lds.a[k][r] = inside ? a[(first_row + r) * pitch_a + start + k] : 0.0f;
+        lds.a[k][r] = inside ? widened(a[(first_row + r) * pitch_a + start + k]) : 0.0f;
       }
-      UNROLL for (int i = thread(); i < COLUMNS * DEPTH; i += THREADS) {
-        int c, k;
+      UNROLL for (int j = 0; j < COLUMNS * DEPTH / THREADS; j++) {
+        int i = j * THREADS + thread(), c, k;
         if (B_ORDER == Order::K_OF_ROWS) {
           c = i % COLUMNS, k = i / COLUMNS;
         } else {
@@ -52,7 +58,7 @@ struct Tile {
         bool inside = first_column + c < columns && start + k < end;
         int at = B_ORDER == Order::K_OF_ROWS ? (start + k) * pitch_b + first_column + c
                                              : (first_column + c) * pitch_b + start + k;
-        lds.b[k][c] = inside ? b[at] : 0.0f;
+        lds.b[k][c] = inside ? widened(b[at]) : 0.0f;
       }
       barrier();
       UNROLL for (int k = 0; k < DEPTH; k++) {
@@ -66,9 +72,27 @@ struct Tile {
     }
   }
 
-  // out[row, column] = of(sum, row, column) for the results inside of the matrix
+  // The product of rows of x with rows of w, as a linear layer has it
+  template <class Element>
+  __attribute__((device)) void linear(const Element *__restrict__ x,
+                                      const Element *__restrict__ w, Storage &lds, int first_row,
+                                      int first_column, int rows, int columns, int depth) {
+    clear();
+    multiply<Order::ROWS_OF_K>(x, w, lds, first_row, first_column, rows, columns, depth, depth, 0,
+                               depth);
+  }
+
+  // Replaces each sum by of(sum, column)
   template <class Function>
-  __attribute__((device)) void store(float *__restrict__ out, int first_row, int first_column,
+  __attribute__((device)) void apply(int first_column, Function of) {
+    UNROLL for (int i = 0; i < ROW_ITEMS; i++)
+      UNROLL for (int j = 0; j < COLUMN_ITEMS; j++)
+        sums[i][j] = of(sums[i][j], first_column + column() + j);
+  }
+
+  // out[row, column] = of(sum, row, column) for the results inside of the matrix
+  template <class Element, class Function>
+  __attribute__((device)) void store(Element *__restrict__ out, int first_row, int first_column,
                                      int rows, int columns, Function of) {
     UNROLL for (int i = 0; i < ROW_ITEMS; i++) {
       int r = first_row + row() + i;
@@ -77,5 +101,14 @@ struct Tile {
         if (r < rows && c < columns) out[r * columns + c] = of(sums[i][j], r, c);
       }
     }
+  }
+
+  // Over the columns of the tile of row `row() + i`, for all threads that share it
+  template <class Op>
+  __attribute__((device)) float row_reduce(const float (&values)[COLUMN_ITEMS]) {
+    float total = Op::IDENTITY;
+    UNROLL for (int j = 0; j < COLUMN_ITEMS; j++) total = Op::of(total, values[j]);
+    UNROLL for (int mask = 8; mask > 0; mask /= 2) total = Op::of(total, shuffle_xor(total, mask));
+    return total;
   }
 };

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmevo.operation import level1
+from asmevo.operation import level1, level2
 from asmevo.operation.declared import OperationError
 from asmevo.operation.operation import Array, Arrays, Names, Operation
 
@@ -19,9 +19,16 @@ _FUNCTIONS: Mapping[str, Function] = {
         "avg_pool2d", "batched_matmul", "conv2d", "cumsum", "depthwise_conv2d", "gelu",
         "layer_norm", "max_pool2d", "max_reduction", "rms_norm", "softmax", "square_matmul",
         "sum_reduction", "tall_matmul", "triu_matmul")},
+    **{name: getattr(level2, name) for name in (
+        "conv2d_batchnorm_scale", "conv2d_min_tanh", "conv2d_mish", "conv2d_relu_bias",
+        "gemm_bias_relu", "gemm_groupnorm_swish", "gemm_multiply_leakyrelu",
+        "gemm_scale_hardtanh_gelu", "gemm_sigmoid_residual", "matmul_divide_gelu",
+        "matmul_gelu_softmax", "matmul_maxpool_sum_scale", "matmul_scale_clamp_logsumexp_mish",
+        "matmul_subtract_multiply_relu", "matmul_swish_sum_groupnorm")},
 }
 # What an operator's inputs must be beside random
 _PREPARED: Mapping[str, Callable[[Arrays, Names], Arrays]] = {
+    "conv2d_batchnorm_scale": level2.positive_variance,
     "triu_matmul": level1.upper_triangles,
 }
 

@@ -1,7 +1,7 @@
 // Softmax over rows, a workgroup a row: maximum, sum of exponentials, quotient.
 #include "reduce.hpp"
 
-constexpr int THREADS_A_ROW = 256;
+constexpr int THREADS_A_ROW = 512;
 
 GLOBAL THREADS(THREADS_A_ROW) void softmax(float *__restrict__ out, const float *__restrict__ in,
                                            int columns) {
