@@ -166,6 +166,12 @@ class ThreatsConfig(TaskConfig):
 
 
 @dataclass
+class CompareConfig(TaskConfig):
+    _convert_: str = "all"
+    groups: Any = None
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -186,6 +192,8 @@ class Config:
     output: str | None = None
     readme: str | None = None
     jobs: int | None = None
+    run: str | None = None
+    runs: Any = None
 
 
 def register() -> None:
@@ -203,6 +211,7 @@ def register() -> None:
         store.store(group=group, name="schema", node=schema)
     store.store(group="oracle", name="captured_schema", node=CapturedOracleConfig)
     store.store(group="task", name="capture_schema", node=CaptureConfig)
+    store.store(group="task", name="compare_schema", node=CompareConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
     store.store(group="task", name="run_schema", node=RunConfig)

@@ -127,3 +127,29 @@ class Proposer(Protocol):
         what should outlast one call must come back in the next call's evidence.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What proposing has cost: tokens of a language model, and US dollars."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.cost + other.cost)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(self.tokens - other.tokens, self.cost - other.cost)
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """A proposer that costs money. ``spent`` only ever grows.
+
+    It is looked at before a proposal is asked for and after it came, and when a call of `propose`
+    ends: the difference counts against the search's budget, which the controller owns.
+    """
+
+    @property
+    def spent(self) -> Spending: ...

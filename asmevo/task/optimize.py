@@ -25,6 +25,7 @@ from asmevo.search.lineage import Lineage, Node
 from asmevo.task.counterexamples import used
 from asmevo.task.recorder import Recorder
 from asmevo.task.session import Session
+from asmevo.task.timings import MEASURED_AGAIN, dispatch_timings
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +122,8 @@ class Optimize:
             counterexamples={
                 "used": used(baseline.dispatches), "kept": recorder.counterexamples.kept,
                 "refused": recorder.counterexamples.refused},
+            timings=dispatch_timings(registry, run_id, baseline.dispatches,
+                                     best.sha256 if best.number else None, session.folder),
             stopped=stopped,
             run_id=run_id,
             registry=str(registry.path),
@@ -146,7 +149,7 @@ def _measured_again(session: Session, best: Node) -> float | None:
         return None
     finally:
         fresh.close()
-    write_atomically(session.folder / "measured_again.json", (json.dumps(
+    write_atomically(session.folder / MEASURED_AGAIN, (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
