@@ -28,8 +28,9 @@ from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import Values
 
 # Scalar operations that lose part of what they are given, and vector ones that compare integers.
+# What scalar comparisons find is looked at where it is used.
 _NARROWING = (
-    "s_cmp_", "s_cmpk_", "s_bitcmp", "s_min_", "s_max_", "s_lshr_", "s_ashr_", "s_bfe_", "s_and_b",
+    "s_min_", "s_max_", "s_lshr_", "s_ashr_", "s_bfe_", "s_and_b",
     "s_andn2_b", "s_or_b", "s_mul_hi", "s_absdiff", "s_abs_", "s_ff", "s_flbit", "s_bcnt", "s_sext",
     "s_cselect", "s_cmov", "s_addc", "s_subb", "v_cmp_", "v_cmpx_",
     "v_min_u32", "v_max_u32", "v_min_i32", "v_max_i32",
@@ -65,8 +66,22 @@ class Use:
         return self.kind == "skip"
 
 
-# The constant of a condition on a counter, and by how much a turn moves the counter.
-Bound = tuple[int, int]
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition's number and constant, and by how much a turn of a loop moves what it tests."""
+
+    condition: int
+    constant: int
+    turn: int
+
+    def is_turn_of(self, other: Bound) -> bool:
+        """Whether it is another one some whole turns earlier or later.
+
+        Part of a turn would treat a remainder in another way, which tested sizes may not have.
+        """
+        distance = abs(self.constant - other.constant)
+        return self.condition == other.condition or (
+            other.turn > 0 and not distance % other.turn and distance <= _MOST_TURNS * other.turn)
 
 
 @dataclass(frozen=True)
@@ -97,8 +112,8 @@ class LaunchUses:
             use = _use(values, index, instruction)
             if use is not None and (any(numbers.taints[v] & ~Taint.PATH for v in use.values) or (
                     any(numbers.taints[v] for v in use.values) and counters.decide(index))):
-                if use.kind == "branch":
-                    use, bound = _turn(use, numbers)
+                if use.kind == "branch" and len(use.values) == 1:
+                    use, bound = _condition(use.values[0], numbers)
                     bounds.setdefault(use, set()).add(bound)
                 first.setdefault(use, index)
             if not instruction.op.startswith(NARROWING):
@@ -168,41 +183,34 @@ def _use(values: Values, index: int, i: Instruction) -> Use | None:
     return Use("branch", tuple(values.before(index, r) for r in registers))
 
 
-def _turn(use: Use, numbers: Numbers) -> tuple[Use, Bound]:
-    """A condition on a counter and something else, told without its constant, and that constant.
+def _condition(number: int, numbers: Numbers) -> tuple[Use, Bound]:
+    """A condition without its constants, and these.
 
     A loop that is unrolled, peeled or counted down leaves by the same condition some turns earlier
     or later.
     """
-    number, = use.values if len(use.values) == 1 else (-1,)
+    exact = Use("branch", (number,)), Bound(number, 0, 0)
     form = numbers.forms[number]
-    if number < 0 or form[0] not in ("eq", "lt"):
-        return use, (0, 0)
+    if form[0] not in ("eq", "lt"):
+        return exact
     parts = numbers.parts(number)
     difference = parts[0] if form[0] == "eq" else numbers.subtract(*parts)
     rest, constant, by = without_turns(difference, numbers)
-    if rest.base == numbers.zero or not (by or rest.steps):
-        return use, (0, 0)
-    turned, other, _ = without_turns(numbers.subtract(numbers.zero, difference), numbers)
+    if rest.base == numbers.zero:
+        return exact
+    # d < 0 is not -1 - d < 0.
+    opposite = (numbers.complement(difference) if form[0] == "lt"
+                else numbers.subtract(numbers.zero, difference))
+    turned, other, _ = without_turns(opposite, numbers)
     if turned.base < rest.base:
         rest, constant = turned, other
-    return Use("branch", (rest.base, *(n for n, _ in rest.steps))), (signed(constant), by)
-
-
-def _is_turn(bound: Bound, known: Bound) -> bool:
-    """Whether a bound is a known one some whole turns earlier or later.
-
-    Part of a turn would treat a remainder in another way, which tested sizes may not have.
-    """
-    distance, by = abs(bound[0] - known[0]), known[1]
-    return not distance or (by > 0 and not distance % by and distance <= _MOST_TURNS * by)
+    use = Use("branch", (rest.base, *(n for n, _ in rest.steps)))
+    return use, Bound(number, signed(constant), by)
 
 
 def _narrowed(values: Values, index: int, i: Instruction) -> Iterator[int]:
     if i.op in _CARRYING:
         yield values.before(index, SCC)
-    elif i.op.startswith(("s_cmp", "s_bitcmp")):
-        yield values.numbers.without_negation(values.after(index, SCC))
     elif i.unit is Unit.SALU:
         yield from (values.after(index, r) for r in members(i.writes & ~SCC_MASK))
     elif not any(values.from_memory(index, r) for r in members(i.writes)):
@@ -238,7 +246,7 @@ def changed_uses(
     """
     for use, at in candidate.first.items():
         if use in original.first and all(
-                any(_is_turn(bound, known) for known in original.bounds[use])
+                any(bound.is_turn_of(known) for known in original.bounds[use])
                 for bound in candidate.bounds.get(use, ())):
             continue
         kind = "mask" if use.kind == "mask" else "branch"
@@ -251,8 +259,11 @@ def changed_uses(
                 f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
                 f"{_sources((number,), numbers)} in a way that the original does not")
     for use in original.first:
-        if use not in candidate.first and not use.is_skip and any(
-                numbers.taints[v] & ~Taint.PATH for v in use.values):
+        found = {bound.condition for bound in candidate.bounds.get(use, ())}
+        if use in candidate.first and all(
+                bound.turn or bound.condition in found for bound in original.bounds.get(use, ())):
+            continue
+        if not use.is_skip and any(numbers.taints[v] & ~Taint.PATH for v in use.values):
             yield f"lost-launch-{use.kind}", (
                 f"no {use.kind} depends on {_sources(use.values, numbers)} as one of the "
                 "original does")

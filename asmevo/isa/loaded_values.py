@@ -8,6 +8,7 @@ from asmevo.isa.addresses import Word, address_of, high_without_turns, without_t
 from asmevo.isa.instruction import Instruction
 from asmevo.isa.value_numbers import Numbers, Taint
 
+_NEAR = 16
 _WIDE = re.compile(r"_(dwordx?\d*|b(32|64|96|128))$")
 _PAIRED = re.compile(r"ds_read2(st64)?_b(32|64)")
 
@@ -15,7 +16,8 @@ _PAIRED = re.compile(r"ds_read2(st64)?_b(32|64)")
 def loaded_word(i: Instruction, word: Word, position: int, numbers: Numbers) -> int | None:
     """The ``position``-th word that a load gives: the same for loads of any number of words.
 
-    Which turn of a loop it is read in is left open.
+    Which turn of a loop it is read in is left open, also where some turns are written out: of what
+    constants add to the address only the place within four words is kept, in loops not even that.
     """
     address = address_of(i, word, numbers)
     if address is None:
@@ -30,7 +32,7 @@ def loaded_word(i: Instruction, word: Word, position: int, numbers: Numbers) -> 
     kind = "" if _WIDE.search(i.op) or paired else i.op.rpartition("_load_")[2]
     place, constant, by = without_turns(
         numbers.add(address.low, numbers.constant(distance)), numbers)
-    low = numbers.add(place.base, numbers.constant(constant % by if by else constant))
+    low = numbers.add(place.base, numbers.constant(0 if by else constant % _NEAR))
     high = high_without_turns(address.high, numbers)
     taint = Taint.LDS if address.space == "lds" else Taint.MEMORY
     # What is there may change between two loads.

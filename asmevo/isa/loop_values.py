@@ -41,7 +41,7 @@ def counted(
         rest = dict(numbers.linear(made)[1])
         if rest.pop(hole, 0) != 1 or any(numbers.depends(term, hole) for term in rest):
             return None
-        edges[node].append((within.pop(), numbers.subtract(made, hole)))
+        edges[node].append((within.pop(), numbers.add(made, hole, -1)))
     return _solved(component, edges, entries, numbers)
 
 
@@ -61,16 +61,17 @@ def _solved(
         node = pending.pop()
         for source, weight in edges[node]:
             if source not in distance:
-                distance[source] = numbers.subtract(distance[node], weight)
+                distance[source] = numbers.add(distance[node], weight, -1, here=True)
                 pending.append(source)
         for user, weight in back[node]:
             if user not in distance:
-                distance[user] = numbers.add(distance[node], weight)
+                distance[user] = numbers.add(distance[node], weight, here=True)
                 pending.append(user)
     step, others = 0, set()
     for node, found in edges.items():
         for source, weight in found:
-            around = numbers.subtract(numbers.add(distance[source], weight), distance[node])
+            around = numbers.add(numbers.add(distance[source], weight, here=True),
+                                 distance[node], -1, here=True)
             value = numbers.value_of(around)
             if value is None:
                 others.add(_upwards(around, numbers))
@@ -80,7 +81,7 @@ def _solved(
         return None
     bases = set()
     for node, number in entries:
-        base = numbers.subtract(number, distance[node])
+        base = numbers.add(number, distance[node], -1, here=True)
         if step:
             # Whole steps of the base are part of what is counted.
             constant = numbers.linear(base)[0]
@@ -93,7 +94,7 @@ def _solved(
         total = numbers.add(total, numbers.trip(number))
     if not step and not others:
         return None
-    return {node: numbers.add(total, distance[node]) for node in component}
+    return {node: numbers.add(total, distance[node], here=True) for node in component}
 
 
 def _upwards(step: int, numbers: Numbers) -> int:

@@ -18,13 +18,28 @@ from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
 from asmevo.isa.opcodes import OPCODES
 from asmevo.isa.program import Program
-from asmevo.isa.registers import EXEC_MASK, M0_MASK, SCC_MASK, VCC_MASK, mask, members
+from asmevo.isa.registers import (
+    EXEC_HI,
+    EXEC_LO,
+    EXEC_MASK,
+    M0_MASK,
+    SCC_MASK,
+    VCC_MASK,
+    VGPR0,
+    mask,
+    members,
+)
 
 _MOST_NODES = 200_000
 MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
                     "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
+
+
+_BY_LANE = frozenset({Unit.VALU, Unit.TRANS, Unit.VMEM, Unit.FLAT, Unit.LDS})
+# Operations that read what lanes hold which are off.
+_ACROSS = ("v_readlane", "v_permlane", "ds_permute", "ds_bpermute", "ds_swizzle", "v_swap")
 
 
 # Named tuples, because hashing them is most of the work; the kind keeps them apart.
@@ -84,6 +99,7 @@ class ValueGraph:
         self._resolved: dict[Node, Node] = {}
         self._loaded: set[Node] = set()
         self._clean: set[Node] = set()
+        self._skips = any(i.op == "s_setvskip" for i in program.instructions)
 
     def origins(self, index: int) -> Iterator[int]:
         """The instructions that made what an instruction reads, however far back, each once."""
@@ -132,7 +148,19 @@ class ValueGraph:
         found: set[int] = set()
         if self._last_writers(register, block.start, index, found):
             return self._merge(found, register)
+        if (latest := max(found, default=-1)) >= 0 and self._same_lanes(register, latest, index):
+            return self._merge({latest}, register)
         return self._merge(found | self._arriving(block.start, register), register)
+
+    def _same_lanes(self, register: int, writer: int, reader: int) -> bool:
+        """Whether an instruction reads but lanes for which a register was written just before."""
+        i, instructions = self.program.instructions[reader], self.program.instructions
+        return (register >= VGPR0 and i.unit in _BY_LANE and i.encoding != "dpp"
+                and not i.op.startswith(_ACROSS) and not self._skips
+                and self.effects[writer].writes == instructions[writer].writes
+                and bool(instructions[writer].reads & EXEC_MASK)
+                and not any(writer <= at < reader for e in (EXEC_LO, EXEC_HI)
+                            for at in self._writers[e]))
 
     def _last_writers(self, register: int, start: int, stop: int, found: set[int]) -> bool:
         """Add what may still hold at ``stop`` of the writes from ``start`` on; whether the last

@@ -150,14 +150,15 @@ class Numbers:
         """The numbers that a form is made of."""
         return self._parts[self.forms[number]]
 
-    def add(self, a: int, b: int, factor: int = 1) -> int:
-        """``a + factor * b``."""
+    def add(self, a: int, b: int, factor: int = 1, *, here: bool = False) -> int:
+        """``a + factor * b``; ``here`` if both are of one turn of one loop."""
         constant, terms = self.linear(a)
         more, others = self.linear(b)
         total = dict(terms)
         for number, coefficient in others:
             made = total.get(number, 0) + factor * coefficient
-            if not made & _ALL and self.taints[number] & Taint.PATH and number in total:
+            if (not made & _ALL and self.taints[number] & Taint.PATH and number in total
+                    and not here):
                 # The same way to be made on two paths, or in two loops, is not the same value.
                 total[self.atom(("paths", number), (number,))] = 1
             total[number] = made
@@ -405,7 +406,9 @@ class Numbers:
 
     def merged(self, numbers: Iterable[int]) -> int:
         """A value that is one of several, by the path taken."""
-        members = sorted(set(numbers))
+        given = set(numbers)
+        # What nobody wrote is not what is meant.
+        members = sorted(n for n in given if self.forms[n][0] != "undefined") or sorted(given)
         if len(members) == 1:
             return members[0]
         return self.atom(("merge", *members), members, Taint.PATH)

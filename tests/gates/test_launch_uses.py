@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from asmevo.codeobject.assembly import Edit
@@ -48,17 +50,18 @@ ORIGINAL = """
 """
 
 
-def codes(candidate: str, original: str = ORIGINAL) -> set[str]:
+def codes(candidate: str, original: str = ORIGINAL,
+          pointers: Collection[int] = (0, 4)) -> set[str]:
     numbers = Numbers()
-    numbers.pointers.add(numbers.kernarg(0))
+    numbers.pointers.update(map(numbers.kernarg, pointers))
     values = Values(written(original), ENTRY, numbers)
-    before = LaunchUses.of(values, pointers={0, 4})
-    operands = OperandUses.of(values, {0, 4}, original=True)
+    before = LaunchUses.of(values, pointers)
+    operands = OperandUses.of(values, pointers, original=True)
     program = written(candidate)
     values = Values(program, ENTRY, numbers)
-    after = LaunchUses.of(values, pointers={0, 4})
+    after = LaunchUses.of(values, pointers)
     changes = (*changed_uses(before, after, program, numbers, operands.computed),
-               *changed_operands(operands, OperandUses.of(values, {0, 4}, original=False),
+               *changed_operands(operands, OperandUses.of(values, pointers, original=False),
                                  program, numbers))
     return {code for code, _ in changes}
 
