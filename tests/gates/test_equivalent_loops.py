@@ -67,7 +67,8 @@ HONEST = {
                                      "global_load_dword v2, v6"),
         ("s_add_u32 s8, s8, 0x100\n    s_addc_u32 s9, s9, 0\n", "")),
     "counted down": (
-        ("s_mov_b32 s10, 0", "s_mov_b32 s10, s6"), ("s_add_u32 s10, s10, 64", "s_sub_u32 s10, s10, 64"),
+        ("s_mov_b32 s10, 0", "s_mov_b32 s10, s6"),
+        ("s_add_u32 s10, s10, 64", "s_sub_u32 s10, s10, 64"),
         ("s_cmp_lt_u32 s10, s6", "s_cmp_gt_i32 s10, 0")),
     "the exit tested with the opposite branch": (
         ("s_cmp_lt_u32 s10, s6\n    s_cbranch_scc1 again",
