@@ -272,7 +272,7 @@ def changed_uses(
 def _sources(values: tuple[int, ...], numbers: Numbers) -> str:
     """What values depend on, in words."""
     found: dict[str, None] = {}
-    taint = Taint(0)
+    taint = 0
     for value in values:
         taint |= numbers.taints[value]
         for form in numbers.leaves(value):

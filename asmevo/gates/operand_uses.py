@@ -56,7 +56,7 @@ class OperandUses:
 
     plain: dict[int, int]
     addresses: dict[frozenset[Form], int]
-    loaded: dict[Taint, int]
+    loaded: dict[int, int]
     computed: frozenset[int]
     buffers: dict[Buffer, int]
     accesses: dict[Access, int]
@@ -189,7 +189,7 @@ def changed_operands(
             yield "new-launch-operand", (
                 f"{where(index)} takes an address that depends on more than the original's")
     for taint, index in candidate.loaded.items():
-        if not any(taint in known for known in original.loaded):
+        if not any(taint & known == taint for known in original.loaded):
             yield "new-launch-operand", (
                 f"{where(index)} takes a scalar that was read from memory or LDS, which no such "
                 "instruction of the original does")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from asmevo.isa.form import Form
 from asmevo.isa.instruction import Unit
@@ -43,6 +44,10 @@ REVIEWED_OPS = frozenset(op for op, form in OPCODES.items() if _is_reviewed(op, 
 
 def widths_of(ops: Iterable[str]) -> frozenset[str]:
     """Loads and stores of other numbers of words than these, otherwise the same."""
-    families = {match[1] for op in ops if (match := _DWORDS.fullmatch(op))}
+    return _of_families(frozenset(match[1] for op in ops if (match := _DWORDS.fullmatch(op))))
+
+
+@lru_cache(maxsize=64)
+def _of_families(families: frozenset[str]) -> frozenset[str]:
     return frozenset(op for op in OPCODES
                      if (match := _DWORDS.fullmatch(op)) and match[1] in families)

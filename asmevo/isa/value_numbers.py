@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from enum import IntFlag
 
 _ALL = 0xFFFFFFFF
 _SIGN = 0x80000000
@@ -23,8 +22,8 @@ Form = tuple[object, ...]
 Linear = tuple[int, tuple[tuple[int, int], ...]]
 
 
-class Taint(IntFlag):
-    """What a value may depend on."""
+class Taint:
+    """What a value may depend on: bits of plain numbers, as operations of enumerations are slow."""
 
     KERNARG = 1
     WORKGROUP = 2
@@ -35,9 +34,6 @@ class Taint(IntFlag):
     UNDEFINED = 64
     # The path: which of several values it is, or how often a loop was run.
     PATH = 128
-
-
-_NOTHING = Taint(0)
 
 
 class Numbers:
@@ -51,16 +47,16 @@ class Numbers:
         # Lower words of addresses that the launch gives.
         self.pointers: set[int] = set()
         self.forms: list[Form] = []
-        self.taints: list[Taint] = []
+        self.taints: list[int] = []
         self.zero = self.constant(0)
         self.ones = self.constant(_ALL)
 
-    def atom(self, form: Form, arguments: Iterable[int] = (), taint: Taint = _NOTHING) -> int:
+    def atom(self, form: Form, arguments: Iterable[int] = (), taint: int = 0) -> int:
         """The number of a form that is nothing but itself; it depends on what its parts do."""
         parts = tuple(arguments)
         for part in parts:
             taint |= self.taints[part]
-        key = (form, int(taint))
+        key = (form, taint)
         number = self._known.get(key)
         if number is None:
             number = self._known[key] = len(self.forms)

@@ -46,7 +46,6 @@ _SMALL, _LARGE = 8, 64
 KERNARG_POINTER = "kernarg pointer"
 DISPATCH_POINTER = "dispatch packet pointer"
 _CLOCKS = ("s_memtime", "s_memrealtime", "s_getreg")
-_NOTHING = Taint(0)
 _LOADED = Taint.MEMORY | Taint.LDS
 _COMMUTATIVE = ("s_min", "s_max", "s_mul_hi", "v_min_", "v_max_", "v_mul_", "v_add_f")
 
@@ -59,7 +58,7 @@ class Source:
     """
 
     name: str
-    taint: Taint = _NOTHING
+    taint: int = 0
     value: int | None = None
     kernarg: int | None = None
 
@@ -333,7 +332,7 @@ class _Numbering:
         output: object = word if inside else names(1 << register) if register < VGPR0 else "second"
         return self._opaque(i, arguments, output, _own_taint(i))
 
-    def _opaque(self, i: Instruction, arguments: Arguments, output: object, taint: Taint) -> int:
+    def _opaque(self, i: Instruction, arguments: Arguments, output: object, taint: int) -> int:
         marks = tuple((o.neg, o.abs, o.sext) for o in i.operands if o.neg or o.abs or o.sext)
         operands = list(arguments.operands)
         if not marks and i.op.startswith(_COMMUTATIVE) and len(operands) == 2:
@@ -373,9 +372,9 @@ class _Numbering:
         return (halves[0], halves[1]) if len(halves) == 2 else None
 
 
-def _own_taint(i: Instruction) -> Taint:
+def _own_taint(i: Instruction) -> int:
     if i.op.startswith(_CLOCKS):
         return Taint.HARDWARE
     if i.unit is Unit.LDS and (i.is_load or i.is_atomic):
         return Taint.LDS
-    return Taint.MEMORY if i.is_load or i.is_atomic else _NOTHING
+    return Taint.MEMORY if i.is_load or i.is_atomic else 0
