@@ -110,8 +110,7 @@ class LaunchUses:
             if not values.cfg.reachable(index):
                 continue
             use = _use(values, index, instruction)
-            if use is not None and (any(numbers.taints[v] & ~Taint.PATH for v in use.values) or (
-                    any(numbers.taints[v] for v in use.values) and counters.decide(index))):
+            if use is not None and _decides(use, values, counters, index):
                 if use.kind == "branch" and len(use.values) == 1:
                     use, bound = _condition(use.values[0], numbers)
                     bounds.setdefault(use, set()).add(bound)
@@ -127,6 +126,19 @@ class LaunchUses:
                         and _is_address(number, numbers, pointers)):
                     narrowed.setdefault(number, index)
         return LaunchUses(first, narrowed, bounds)
+
+
+def decides(values: Values, index: int) -> bool:
+    """Whether the launch decides what a branch tests."""
+    use = _use(values, index, values.program.instructions[index])
+    return use is not None and _decides(use, values, Counters(values), index)
+
+
+def _decides(use: Use, values: Values, counters: Counters, index: int) -> bool:
+    taint = 0
+    for number in use.values:
+        taint |= values.numbers.taints[number]
+    return bool(taint & ~Taint.PATH or (taint and counters.decide(index)))
 
 
 class Counters:

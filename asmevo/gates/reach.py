@@ -12,6 +12,7 @@ from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
 from asmevo.gates.edges import Edges, changed_branches, differing
+from asmevo.gates.launch_uses import decides
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.cfg import Cfg
@@ -73,7 +74,7 @@ class ReachGate:
     """Part of G2: an edit of code that no dispatch executes has no evidence for it.
 
     Equality would hold whatever the edit does there. The same goes for a branch that the edit adds
-    and that goes only one way.
+    and that goes only one way, where the launch decides it: others go the same way in all launches.
     """
 
     gate: Gate = Gate.G2
@@ -93,8 +94,11 @@ class ReachGate:
                        *(before for _, before in branches if before is not None))
             missed = next((i for i in changed if not reach.reached(i)), None)
             edges = Edges(baseline, trial.code_object, code)
+            values = baseline.values_of(
+                code, trial.code_object.kernel(baseline.kernel).descriptor) if branches else None
             for branch, _ in branches:
-                if missed is not None or not code.instructions[branch].is_conditional:
+                if missed is not None or values is None or not (
+                        code.instructions[branch].is_conditional and decides(values, branch)):
                     continue
                 what = edges.missed(branch)
                 if what is not None:
