@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from asmevo.codeobject.container import CodeObject
-from asmevo.device.device import DeviceFault
+from asmevo.device.device import DeviceFault, LoadedKernel
 from asmevo.gates.baseline import Baseline, condition
 from asmevo.isa.program import Program
 
@@ -19,7 +20,6 @@ from asmevo.isa.program import Program
 _STAY = (0xBF82FFFF).to_bytes(4, "little")
 _BACK = (0xFFFF).to_bytes(2, "little")
 _FILL = (0xBF800000).to_bytes(4, "little")  # s_nop 0
-_SLACK = 10_000
 
 
 def texts(code: Program) -> Sequence[str]:
@@ -74,32 +74,51 @@ class Edges:
         self._baseline = baseline
         self._code_object = code_object
         self._program = program
+        self._counts: dict[int, int] = {}
 
     def missed(self, index: int) -> str | None:
-        """What no dispatch does at a branch; ``None`` if both ways are gone."""
+        """What no dispatch does at a branch; ``None`` if both ways are gone.
+
+        Raises `DeviceFault` where the candidate itself does.
+        """
         offsets = self._program.offsets
-        if not self._stays(offsets[index], _BACK, offsets[index]):
+        if not self._stays(offsets[index], _BACK):
             return "takes"
-        after = offsets[index + 1]
-        length = offsets[index + 2] - after
-        if not self._stays(after, _STAY + _FILL * (length // 4 - 1), after):
+        size = offsets[index + 2] - offsets[index + 1]
+        if not self._stays(offsets[index + 1], _STAY + _FILL * (size // 4 - 1)):
             return "passes by"
         return None
 
-    def _stays(self, at: int, code: bytes, pc: int) -> bool:
-        """Whether some dispatch arrives at ``pc`` and never leaves it, with ``code`` at ``at``."""
-        baseline = self._baseline
-        kernel = self._code_object.kernel(baseline.kernel)
+    def _stays(self, at: int, code: bytes) -> bool:
+        """Whether some dispatch never ends with ``code`` at ``at``."""
+        kernel = self._code_object.kernel(self._baseline.kernel)
         start = self._code_object.section(".text").offset + kernel.entry + at
         data = bytearray(self._code_object.data)
         data[start:start + len(code)] = code
-        loaded = baseline.candidate_device.load(CodeObject.parse(bytes(data)), baseline.kernel)
-        first = condition(0, baseline.seed)
+        loaded = self._load(CodeObject.parse(bytes(data)))
         # The cheapest dispatches first: most edges are taken in any of them.
-        for index in sorted(range(len(baseline.dispatches)), key=baseline.instruction_limit):
-            try:
-                loaded.run(baseline.prepared(index, 0), first.state,
-                           limit=2 * baseline.instructions(index) + _SLACK)
-            except DeviceFault as fault:
-                return fault.kind == "budget" and fault.pc == pc
-        return False
+        dispatches = range(len(self._baseline.dispatches))
+        return any(self._ends(loaded, index) is None
+                   for index in sorted(dispatches, key=self._baseline.instruction_limit))
+
+    def _ends(self, loaded: LoadedKernel, index: int) -> int | None:
+        """How many instructions a dispatch takes; ``None`` for more than the candidate's."""
+        most = self._baseline.instruction_limit(index)
+        if loaded is not self._own and index not in self._counts:
+            self._counts[index] = self._ends(self._own, index) or most
+        first = condition(0, self._baseline.seed)
+        limit = self._counts.get(index, most)
+        try:
+            result = loaded.run(self._baseline.prepared(index, 0), first.state, limit=limit)
+        except DeviceFault as fault:
+            if fault.kind == "budget":
+                return None
+            raise
+        return result.instructions
+
+    @cached_property
+    def _own(self) -> LoadedKernel:
+        return self._load(self._code_object)
+
+    def _load(self, code_object: CodeObject) -> LoadedKernel:
+        return self._baseline.candidate_device.load(code_object, self._baseline.kernel)
