@@ -20,6 +20,7 @@ from asmevo.device.device import (
     Device,
     LaunchState,
     LoadedKernel,
+    NanBits,
     Timing,
     UnsupportedError,
     WorkgroupOrder,
@@ -53,7 +54,7 @@ class Condition:
 
     ``displacement`` moves every buffer by that many bytes, ``output_seed`` fills pure outputs
     before the launch (None: with ones, NaN in 16 and 32 bits), ``state`` sets undefined
-    registers, LDS and workgroup order.
+    registers and LDS, the bits of NaNs and workgroup order.
     """
 
     state: LaunchState
@@ -67,6 +68,9 @@ class Condition:
 log = logging.getLogger(__name__)
 
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
+# Rounding f32 to bf16 by adding to its bits makes a zero of the full ones, and the original is held
+# against itself in the first two repeats.
+_NANS = (NanBits.FULL, NanBits.QUIET, NanBits.NEGATIVE_FULL)
 # Runs of the original under other workgroup orders, from which its noise is known.
 _ENVELOPE_RUNS = 5
 _PAGE = 4096
@@ -84,7 +88,7 @@ def condition(repeat: int, seed: int) -> Condition:
     # Downwards over most of the user address space: high address bits change as well.
     pages = int(rng.integers(1, _MOST_PAGES_DOWN))
     return Condition(
-        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)]),
+        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)], nan=_NANS[repeat % len(_NANS)]),
         # Zero times what an output held is zero, but for NaN.
         output_seed=None if repeat % 3 == _NAN_REPEAT else output_seed,
         displacement=-pages * _PAGE,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from asmevo.device.device import DeviceFault, LaunchState, LoadedKernel, WorkgroupOrder
+from asmevo.device.device import DeviceFault, LaunchState, LoadedKernel, NanBits, WorkgroupOrder
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.inferred.probing import Probe, ProbeFault
 
 # What a launch may not depend on differs in everything between the two conditions of a probe.
 _CONDITIONS = (LaunchState(11, WorkgroupOrder.ASCENDING),
-               LaunchState(977, WorkgroupOrder.DESCENDING))
+               LaunchState(977, WorkgroupOrder.DESCENDING, nan=NanBits.FULL))
 
 
 def probe(loaded: LoadedKernel) -> Probe:
