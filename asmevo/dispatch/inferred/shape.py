@@ -9,7 +9,7 @@ import numpy as np
 from asmevo.dispatch.inferred.argument import Use
 from asmevo.dispatch.inferred.probing import Launched, Prober, Touched
 
-_WIDEST = 8  # bytes of an element
+_WIDTHS = (8, 4, 2, 1)  # bytes of an element
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,14 @@ class Shape:
 
 
 def written(name: str, shape: Shape) -> bytes:
-    """The written part of a buffer, in whole words of the widest element."""
+    """The written part of a buffer, in the widest whole words that there are."""
     mask, after = shape.touched.written[name], shape.touched.ordinary[name]
-    whole = len(mask) // _WIDEST * _WIDEST
-    words = mask[:whole].reshape(-1, _WIDEST).all(axis=1)
-    if not words.any():
-        return after
-    return np.frombuffer(after[:whole], np.uint8).reshape(-1, _WIDEST)[words].tobytes()
+    for width in _WIDTHS:
+        whole = len(mask) // width * width
+        words = mask[:whole].reshape(-1, width).all(axis=1)
+        if words.any():
+            return np.frombuffer(after[:whole], np.uint8).reshape(-1, width)[words].tobytes()
+    return after
 
 
 def same(prober: Prober, one: Shape, other: Shape) -> bool:
