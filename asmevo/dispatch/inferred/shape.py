@@ -9,7 +9,7 @@ import numpy as np
 from asmevo.dispatch.inferred.argument import Use
 from asmevo.dispatch.inferred.probing import Launched, Prober, Touched
 
-_WIDTHS = (8, 4, 2, 1)  # bytes of an element
+_WIDEST = 8  # bytes of an element
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,13 @@ class Shape:
 
 
 def written(name: str, shape: Shape) -> bytes:
-    """The written part of a buffer, in the widest whole words that there are."""
+    """The written part of a buffer, in whole words of the widest element."""
     mask, after = shape.touched.written[name], shape.touched.ordinary[name]
-    for width in _WIDTHS:
-        whole = len(mask) // width * width
-        words = mask[:whole].reshape(-1, width).all(axis=1)
-        if words.any():
-            return np.frombuffer(after[:whole], np.uint8).reshape(-1, width)[words].tobytes()
-    return after
+    whole = len(mask) // _WIDEST * _WIDEST
+    words = mask[:whole].reshape(-1, _WIDEST).all(axis=1)
+    if not words.any():
+        return after
+    return np.frombuffer(after[:whole], np.uint8).reshape(-1, _WIDEST)[words].tobytes()
 
 
 def same(prober: Prober, one: Shape, other: Shape) -> bool:
