@@ -122,19 +122,19 @@ def _with_nan_payloads(data: bytes, element: ElementType, rng: np.random.Generat
 
 
 def _integer_boundary(rng: np.random.Generator, count: int, element: ElementType) -> bytes:
-    """Any integers, with runs of the least and of the greatest one among them.
+    """Any integers; a quarter of the buffer is the least one there is, another the greatest.
 
-    The runs are so long that a sum of products has many, and so few that most of it is ordinary.
+    So whole rows of two factors are extremes, and a sum of their products is as large as its depth
+    allows: an accumulator of 24 bits overflows from a depth of 512 on. Half of it stays ordinary.
     """
     values = np.frombuffer(rng.bytes(count * element.size), element.dtype).copy()
     limits = np.iinfo(element.dtype)
     extremes = np.array([limits.min, limits.max, 0, -1 if limits.min else 1], element.dtype)
     scattered = rng.choice(count, size=count // 16, replace=False)
     values[scattered] = rng.choice(extremes, size=len(scattered))
-    length = count // 16
-    for extreme in extremes[:2]:
-        start = int(rng.integers(0, count - length + 1))
-        values[start:start + length] = extreme
+    length = count // 4
+    for extreme, quarter in zip(extremes[:2], rng.permutation(4), strict=False):
+        values[quarter * length:(quarter + 1) * length] = extreme
     return values.tobytes()
 
 
