@@ -77,7 +77,8 @@ _NAN_PAYLOADS = ((0, False), (-1, False), (-1, True), (1, True))
 
 
 _FEW = 3
-_SURE_OF_NAN = 16  # elements from which on a boundary buffer has a NaN
+_BOTH = 16  # elements from which on it also has something else that ruins a sum
+_SURE_OF_NAN = 4  # elements from which on a boundary buffer has a NaN
 
 
 def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
@@ -95,10 +96,10 @@ def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
     where = rng.choice(count, size=min(max(count // 256, min(_FEW, count // 4)), count),
                        replace=False)
     values[where] = rng.choice(_FINITE_BOUNDARIES, size=len(where))
-    sure = count >= _SURE_OF_NAN
-    where = rng.choice(count, size=1 + sure + count // 16384, replace=False)
+    hits = 1 + (count >= _BOTH) + count // 16384
+    where = rng.choice(count, size=hits, replace=False)
     values[where] = rng.choice(_RUINOUS_BOUNDARIES, size=len(where))
-    if sure:
+    if count >= _SURE_OF_NAN:
         values[where[0]] = np.nan
     return values
 
