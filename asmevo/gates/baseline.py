@@ -356,18 +356,21 @@ class Baseline:
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
             self._instructions[index] = result.instructions
-            repeated = self.loaded.run(second.prepare(dispatch), second.state)
+            elsewhere = second.prepare(dispatch)
+            repeated = self.loaded.run(elsewhere, second.state)
             instructions += result.instructions + repeated.instructions
             _check_written(prepared, result.regions)
-            outcomes = compare(prepared, result.regions, repeated.regions, tolerance)
+            outcomes = compare(prepared, result.regions,
+                               prepared.brought_back(repeated.regions, elsewhere), tolerance)
             varying = {r.name for r in dispatch.regions if r.order_dependent}
             if varying:
                 same_order = replace(second.state, order=first.state.order)
-                again = self.loaded.run(second.prepare(dispatch), same_order)
+                again = self.loaded.run(elsewhere, same_order)
                 instructions += again.instructions
                 self.noise(index)
                 outcomes = (
-                    *compare(prepared, result.regions, again.regions, tolerance),
+                    *compare(prepared, result.regions,
+                             prepared.brought_back(again.regions, elsewhere), tolerance),
                     *(o for o in outcomes if o.region not in varying
                       or o.code not in ("ok", "max-abs") or o.cosine < tolerance.cosine),
                 )
