@@ -17,6 +17,8 @@ from asmevo.isa.dependence import Dependences
 from asmevo.isa.effects import Effects, State, effects, machine_states
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
+from asmevo.propose.free_registers import FreeRegisters
+from asmevo.propose.lane_liveness import LaneLiveness
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal
 from asmevo.propose.rewrite import Rewrite
@@ -62,6 +64,16 @@ class RuleContext:
     def live(self) -> tuple[int, ...]:
         """Per instruction, the registers that are live behind it."""
         return liveness(self.program)
+
+    @cached_property
+    def free(self) -> FreeRegisters:
+        """Registers that an edit may take without losing occupancy."""
+        return FreeRegisters(self.program, cfg=self.cfg, facts=self.effects, states=self.states)
+
+    @property
+    def lanes(self) -> LaneLiveness:
+        """Per instruction, what a lane that is on may still read."""
+        return self.free.lanes
 
     @cached_property
     def labelled(self) -> frozenset[int]:
