@@ -44,6 +44,7 @@ class PipelinedLoop:
     (by instruction); both must be copied for each round, while ``loaded`` registers are renamed.
     ``masked`` says that lanes leave the loop one by one; ``summed`` are registers in which rounds
     of the using half build on one another, and ``overwritten`` what the fetching half writes.
+    ``rounds`` is how often the loop is run when it is entered, if a profile tells.
     """
 
     start: int
@@ -57,6 +58,7 @@ class PipelinedLoop:
     masked: bool
     summed: int
     overwritten: int
+    rounds: float | None = None
 
 
 def pipelined_loops(context: RuleContext) -> Iterator[PipelinedLoop]:
@@ -64,7 +66,7 @@ def pipelined_loops(context: RuleContext) -> Iterator[PipelinedLoop]:
     for loop in sorted(context.cfg.loops(), key=lambda x: context.cfg.blocks[x.header].start):
         if len(loop.blocks) == 1:
             found = _split(context, loop.header)
-            if found is not None:
+            if found is not None and found.start not in context.cold:
                 yield found
 
 
@@ -241,7 +243,8 @@ def _carried(
     if not carried:
         return None
     return PipelinedLoop(start, latch, tuple(ahead), tuple(behind), tuple(loads), loaded, kept,
-                         made, masked, summed, written_ahead)
+                         made, masked, summed, written_ahead,
+                         context.rounds(context.cfg.blocks[context.cfg.block_of[start]]))
 
 
 def _live_after(context: RuleContext, latch: int) -> int:

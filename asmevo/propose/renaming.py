@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 from asmevo.isa.registers import AGPR0, VGPR0
 
@@ -30,7 +31,7 @@ def renamed(text: str, registers: Mapping[int, int], *, only: int | None = None)
             return match[0]
         base = _BASES[file]
         moved = [registers.get(base + n, base + n) for n in range(low, high + 1)]
-        if any(b - a != 1 for a, b in zip(moved, moved[1:], strict=False)):
+        if any(b - a != 1 for a, b in pairwise(moved)):
             failed = True
         first = moved[0] - base
         return (f"{file}{first}" if match[2] else f"{file}[{first}:{first + high - low}]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from asmevo.isa.registers import AGPR0, VGPR0, members
@@ -39,7 +40,9 @@ class PipelineLoops(Rule):
     name = "pipeline-loops"
     direction = Direction.LATENCY_HIDING
 
-    def __init__(self, depths: Sequence[int] = (4, 8, 2, 6, 3, 12), longest: int = 1600) -> None:
+    def __init__(
+        self, depths: Sequence[int] = (8, 12, 16, 6, 4, 3, 2), longest: int = 2400,
+    ) -> None:
         self._depths = tuple(depths)
         self._longest = longest
 
@@ -50,7 +53,9 @@ class PipelineLoops(Rule):
         if len(loops) > 1:
             for depth in self._depths:
                 yield from self._together(context, loops, depth)
-        for loop in sorted(loops, key=lambda x: (-context.weight(range(x.start, x.latch)), x.start)):
+        hottest = sorted(
+            loops, key=lambda x: (-context.weight(range(x.start, x.latch)), x.start))
+        for loop in hottest:
             for depth in self._depths:
                 for filling in fillings(context, loop):
                     yield from self._pipelined(context, [(loop, filling)], depth)
@@ -64,17 +69,29 @@ class PipelineLoops(Rule):
                 (loop, found[min(number, len(found) - 1)])
                 for loop, found in zip(loops, choices, strict=True) if found], depth)
 
+    def _built(
+        self, context: RuleContext, loop: PipelinedLoop, depth: int, filling: str,
+        labels: Iterator[str],
+    ) -> tuple[list[str], list[str], list[str]] | None:
+        """The loop at this depth, or the largest below it that registers and code size allow."""
+        for smaller in sorted({d for d in self._depths if d <= min(depth, _most(loop))},
+                              reverse=True):
+            users = smaller if loop.masked else smaller * smaller
+            if len(loop.ahead) * 2 * smaller + len(loop.behind) * users <= self._longest:
+                built = _Builder(context, loop, smaller, filling, labels).build()
+                if built is not None:
+                    return built
+        return None
+
     def _pipelined(
         self, context: RuleContext, loops: list[tuple[PipelinedLoop, str]], depth: int,
     ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
         assumptions: dict[str, None] = {}
         done = 0
-        labels = iter(context.preview.fresh_labels(len(loops) * (2 + depth)))
+        labels = iter(context.preview.fresh_labels(len(loops) * 8 * (1 + 2 * depth)))
         for loop, filling in loops:
-            if (loop.latch - loop.start) * (2 * depth + 1) > self._longest:
-                continue
-            built = _Builder(context, loop, depth, filling, labels).build()
+            built = self._built(context, loop, depth, filling, labels)
             if built is None:
                 continue
             before, body, behind = built
@@ -97,8 +114,13 @@ class PipelineLoops(Rule):
         if is_clean(context, preview):
             yield self.proposal(
                 preview,
-                f"{done} loop(s) fetch {depth} rounds ahead of their use: latencies of memory"
+                f"{done} loop(s) fetch up to {depth} rounds ahead of their use: latencies of memory"
                 " overlap", "; ".join(assumptions))
+
+
+def _most(loop: PipelinedLoop) -> float:
+    """A depth beyond which there would be nothing left to fetch ahead for."""
+    return math.inf if loop.rounds is None else max(loop.rounds - 1, 2)
 
 
 def fillings(context: RuleContext, loop: PipelinedLoop) -> list[str]:
@@ -108,7 +130,10 @@ def fillings(context: RuleContext, loop: PipelinedLoop) -> list[str]:
     instructions = [context.program.instructions[i] for i in loop.behind]
     if not any(i.writes & loop.summed and not i.op.startswith(_REPEATABLE) for i in instructions):
         return ["again"]
-    return [] if any(i.is_store for i in instructions) else list(_NEUTRAL)
+    if any(i.is_store for i in instructions):
+        return []
+    exponents = any(i.op == "v_exp_f32" for i in instructions)
+    return list(_NEUTRAL)[::-1] if exponents else list(_NEUTRAL)
 
 
 def restoring(context: RuleContext, loop: PipelinedLoop) -> str | None:
@@ -136,7 +161,7 @@ def _assumptions(context: RuleContext, loop: PipelinedLoop, filling: str) -> Ite
         yield "what a round stores no later round of the loop loads"
     if filling in _NEUTRAL:
         yield f"a sum does not notice {filling}"
-    if loop.summed:
+    if loop.summed and loop.masked:
         yield "a sum in another order is close enough: rounding changes"
 
 
@@ -163,8 +188,8 @@ class _Builder:
         if inverse is None:
             return None
         head = next(self._labels)
-        exits = [next(self._labels)] * depth if loop.masked else [
-            next(self._labels) for _ in range(depth)]
+        exits = [next(self._labels)] * (2 * depth) if loop.masked else [
+            next(self._labels) for _ in range(2 * depth)]
         users = [self._behind(copy) for copy in range(depth)]
         fetchers = [self._ahead(copy) for copy in range(depth)]
         if any(u is None for u in users) or any(f is None for f in fetchers):
@@ -181,16 +206,30 @@ class _Builder:
             body += users[copy] or []
             body += fetchers[copy] or []
             last = copy == depth - 1
-            body.append(f"{branch[0]} {head}" if last else f"{inverse} {exits[depth - 1]}")
-        behind: list[str] = []
+            body.append(f"{branch[0]} {head}" if last else f"{inverse} {exits[depth + copy]}")
         if loop.masked:
-            behind.append(f"{exits[0]}:")
-            behind += [restore] if restore else []
-        for copy in reversed(range(depth)):
-            if not loop.masked:
-                behind.append(f"{exits[copy]}:")
-            behind += users[copy] or []
+            behind = [f"{exits[0]}:", *([restore] if restore else []),
+                      *(line for user in users for line in user or [])]
+        else:
+            behind = self._drained([user or [] for user in users], exits)
         return before, body, behind
+
+    def _drained(self, users: list[list[str]], exits: list[str]) -> list[str]:
+        """What is under way when the loop ends, used in the order in which it was fetched.
+
+        The first half of ``exits`` are those in front of the loop, at which only so many rounds
+        have been fetched; the others those behind each copy in it.
+        """
+        depth = self._depth
+        out: list[str] = []
+        for copy in reversed(range(depth)):
+            if copy < depth - 1:
+                out.append(f"{exits[depth + copy]}:")
+                out += [line for user in users[copy + 1:] for line in user]
+            out.append(f"{exits[copy]}:")
+            out += [line for user in users[:copy + 1] for line in user]
+            out.append(f"s_branch {exits[2 * depth - 1]}" if copy else f"{exits[2 * depth - 1]}:")
+        return out
 
     def _allocate(self) -> bool:
         """Registers for each copy of what goes from the fetching half to the using half."""
