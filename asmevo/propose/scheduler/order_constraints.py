@@ -9,12 +9,20 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.dependence import address_base, address_extent, address_operands, address_resource
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
-from asmevo.isa.registers import mask, members
+from asmevo.isa.registers import EXEC_MASK, mask, members
 from asmevo.propose.scheduler.trace import Trace
 
 _GLOBAL = (Unit.VMEM, Unit.FLAT)
 # Cache bits by which an access takes part in an order between waves or devices.
 _COHERENT = ("sc0", "sc1")
+_EXCHANGES = ("ds_bpermute", "ds_permute", "ds_swizzle")
+
+
+def touches_memory(i: Instruction) -> bool:
+    """Whether an instruction reads or writes memory; exchanges between lanes do not, though LDS
+    hardware makes them.
+    """
+    return i.accesses_memory and not i.op.startswith(_EXCHANGES)
 
 
 def stores_before(program: Program, cfg: Cfg) -> frozenset[int]:
@@ -94,9 +102,12 @@ class OrderConstraints:
                 if register in writer:
                     before.add(writer[register])
                 before.update(readers.get(register, ()))
+            if len(kept) > 1 and not item.pinned:
+                # Lanes are switched back on: behind it EXEC is what it was.
+                writes &= ~EXEC_MASK
             is_barrier = any(instructions[i].unit is Unit.BARRIER or i in guards for i in kept)
             own = [self._access(k, i, versions, i in exposed) for i in kept
-                   if instructions[i].accesses_memory]
+                   if touches_memory(instructions[i])]
             if own or is_barrier:
                 if barrier >= 0 and (is_barrier or not all(map(self._free_to_rise, own))):
                     before.add(barrier)

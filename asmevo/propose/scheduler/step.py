@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from asmevo.isa.cfg import Cfg
 from asmevo.isa.access_width import access_bytes
 from asmevo.isa.hazard_rules import HazardFacts, hazard_facts
 from asmevo.isa.instruction import Instruction, Unit
@@ -13,6 +14,7 @@ from asmevo.isa.program import Program
 from asmevo.isa.targets import model
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 from asmevo.propose.scheduler.machine import TURN, MachineTimes
+from asmevo.propose.scheduler.order_constraints import touches_memory
 
 _WAVE = 64
 _PASS = 4
@@ -20,7 +22,7 @@ _QUARTER_RATE = frozenset({"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_ma
                            "v_mad_i64_i32"})
 _WHOLE = frozenset({"v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"})
 # A level that fewer of an access's lines than this come from does not decide its latency.
-_SHARE = 0.1
+_SHARE = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,9 @@ class Step:
     operation needs both. ``vm``, ``lds`` and ``scalar`` say which counter counts it and in which
     order; ``pipe`` are clk of its memory pipe and ``latency`` those until it is done, without them.
     ``extra`` are clk that it takes besides its turn. ``inner`` are memory operations of a region that
-    counts as one step, each of which may or may not be issued.
+    counts as one step, each of which may or may not be issued. ``memory`` says that it
+    reads or writes memory; ``unseen`` are registers that code uses
+    to which it may lead and which no profile has seen executed: no wait is put there.
     """
 
     index: int
@@ -52,6 +56,9 @@ class Step:
     extra: int
     facts: HazardFacts
     inner: tuple[Step, ...] = ()
+    region: bool = False
+    unseen: int = 0
+    memory: bool = False
 
 
 class Steps:
@@ -62,6 +69,7 @@ class Steps:
         self._profiles = profiles
         self._machine = machine
         self._isa = model(program.isa)
+        self._cfg = Cfg.of(program)
         self._known: dict[int, Step] = {}
         self._vmem_sharing, self._lds_sharing = _sharing(profiles)
 
@@ -103,7 +111,8 @@ class Steps:
             bool(i.lgkmcnt) and not lds, i.lgkmcnt,
             i.is_store or i.is_atomic or "_lds_" in i.op or i.modifier("lds") is not None,
             i.is_load and bool(i.writes), i.unit is Unit.BARRIER, pipe, latency, extra,
-            hazard_facts(i.text, self._isa))
+            hazard_facts(i.text, self._isa), unseen=self.unseen((index,)) if i.is_branch else 0,
+            memory=touches_memory(i))
 
     def region(self, indices: Sequence[int]) -> Step:
         """A branch and what lies between it and the place where its ways meet, as one step."""
@@ -117,7 +126,32 @@ class Steps:
         return Step(
             indices[0], size, reads, writes, 0, 0, 0, False, False, False, False, 0, False, False,
             any(s.barrier for s in steps), 0, 0, self._observed(indices), HazardFacts((), (), 0),
-            tuple(s for s in steps if s.vm or s.lds or s.scalar))
+            tuple(s for s in steps if s.vm or s.lds or s.scalar), True,
+            self.unseen(indices))
+
+    def unseen(self, indices: Sequence[int]) -> int:
+        """What is used by code that branches among some instructions may lead to, as far as it was
+        never executed."""
+        cfg = self._cfg
+        found = 0
+        pending = [cfg.block_of[i] for i in indices]
+        pending += [s for b in pending for s in cfg.blocks[b].successors
+                    if self.program.instructions[cfg.blocks[b].end - 1].is_branch]
+        done: set[int] = set()
+        while pending:
+            number = pending.pop()
+            block = cfg.blocks[number]
+            if number in done or self.executed(block.start):
+                continue
+            done.add(number)
+            for index in range(block.start, block.end):
+                i = self.program.instructions[index]
+                found |= i.reads | i.writes
+            pending += block.successors
+        return found
+
+    def executed(self, index: int) -> bool:
+        return any(p.instructions[index].issued for p in self._profiles)
 
     def _observed(self, indices: Sequence[int]) -> int:
         """Clk of one pass through a region as profiled, waits for memory apart."""

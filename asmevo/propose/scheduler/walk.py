@@ -32,6 +32,7 @@ class InFlight:
     publishes: bool
     index: int
     load: bool = True
+    memory: bool = True
 
 
 @dataclass
@@ -63,10 +64,10 @@ class Flight:
         out = Flight()
         for name, count in (("vm", self.vm_count), ("lds", self.lds_count), ("other", 0)):
             queue = [InFlight(f.number - count, f.done - clk, f.registers, f.publishes, f.index,
-                              f.load)
+                              f.load, f.memory)
                      for f in getattr(self, name)]
             mine = {f.index for f in queue}
-            queue += [InFlight(f.number, 0, f.registers, f.publishes, f.index, f.load)
+            queue += [InFlight(f.number, 0, f.registers, f.publishes, f.index, f.load, f.memory)
                       for f in getattr(also, name) if f.index not in mine]
             queue.sort(key=lambda f: f.number)
             setattr(out, name, queue)
@@ -126,7 +127,16 @@ class Walker:
         unpublished = self._unpublished
         for position, step in enumerate(steps):
             touched = step.reads | step.writes
-            if pending & touched or step.barrier:
+            if step.region:
+                # Its own waits stand inside, where the values are used.
+                needed = pending & touched
+                if needed:
+                    inside = max(f.done for q in (vm, lds, other) for f in q
+                                 if f.registers & needed)
+                    now = max(now, inside - step.extra)
+                touched = 0
+            touched |= step.unseen
+            if pending & touched or step.barrier and not step.region:
                 vm_need = lgkm_need = -1
                 done = now
                 if vm:
@@ -139,7 +149,7 @@ class Walker:
                 if lds:
                     needed = step.reads if step.lds else touched
                     for f in reversed(lds):
-                        if f.registers & needed or step.barrier and (
+                        if f.registers & needed or step.barrier and f.memory and (
                                 f.index, step.index) not in unpublished:
                             lgkm_need = max(min(lds_count - 1 - f.number, _LGKM_LIMIT), 0)
                             break
@@ -268,7 +278,7 @@ class Walker:
                 lds_free = begin + step.pipe
                 lds_last = max(lds_last, lds_free + step.latency)
                 lds.append(InFlight(lds_count, lds_last, step.registers, step.publishes,
-                                    step.index))
+                                    step.index, memory=step.memory))
                 lds_count += 1
                 pending |= step.registers
                 if len(lds) > _LGKM_LIMIT:
