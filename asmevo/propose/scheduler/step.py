@@ -62,9 +62,12 @@ class Step:
 
 
 class Steps:
-    """The steps of a program's instructions on a machine."""
+    """The steps of a program's instructions on a machine; ``distance`` scales vector memory's latency.
+    """
 
-    def __init__(self, program: Program, profiles: Sequence[Profile], machine: MachineTimes) -> None:
+    def __init__(self, program: Program, profiles: Sequence[Profile], machine: MachineTimes,
+                 distance: float = 1.0) -> None:
+        self._distance = distance
         self.program = program
         self._profiles = profiles
         self._machine = machine
@@ -94,7 +97,7 @@ class Steps:
         if i.accesses_memory and i.unit in (Unit.VMEM, Unit.FLAT):
             pipe = max(_WAVE * (access_bytes(i) or 4) // machine.memory_rate, TURN)
             pipe = max(pipe, self._lines(index) * machine.line) * self._vmem_sharing
-            latency = self._latency(index, i)
+            latency = int(self._distance * self._latency(index, i))
         elif i.accesses_memory and i.unit is Unit.LDS or i.unit is Unit.LDS:
             pipe = max(_WAVE * (access_bytes(i) or 4) // machine.lds_rate, TURN)
             pipe = (pipe + self._conflicts(index)
