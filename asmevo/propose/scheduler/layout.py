@@ -13,7 +13,7 @@ from asmevo.propose.rule import RuleContext
 from asmevo.propose.scheduler.order_constraints import OrderConstraints
 from asmevo.propose.scheduler.step import Step, Steps
 from asmevo.propose.scheduler.trace import Item, Trace
-from asmevo.propose.scheduler.walk import Flight, Placed, Walked, Walker
+from asmevo.propose.scheduler.walk import Flight, Placed, Walker
 
 Order = tuple[int, ...]
 
@@ -51,6 +51,7 @@ class Layout:
         self._entry = Flight.of(
             [o for o in entry if not trace.loops or o.index not in own],
             {o.index: steps[o.index].latency // 2 for o in entry if steps[o.index].load})
+        self._as_is: Scored | None = None
         self._phase = program.offsets[trace.start] & 7
 
     @cached_property
@@ -73,6 +74,14 @@ class Layout:
         return tuple(self._steps[i] for i in kept)
 
     def score(self, order: Order) -> Scored:
+        """The cost of an order and the waits that it needs."""
+        if order != self.original:
+            return self._score(order)
+        if self._as_is is None:
+            self._as_is = self._score(order)
+        return self._as_is
+
+    def _score(self, order: Order) -> Scored:
         """The cost of an order; of a loop's in its second round and all that follow."""
         steps = [step for k in order for step in self.steps[k]]
         walked = self._walker.walk(steps, self._entry, self._phase)

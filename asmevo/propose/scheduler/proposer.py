@@ -73,14 +73,15 @@ class _Run:
         self._seen.add(())
         # By freedom and start of the trace: the fastest order alone, and its measured speedup.
         self._best: dict[Freedom, dict[int, tuple[float, Layout, Scored]]] = {}
-        self._refused: set[Freedom] = set()
+        # Single traces that a gate has refused: nothing more of the kind.
+        self._barred: set[tuple[Freedom, int]] = set()
 
     def learn(self, parts: _Parts, feedback: Feedback | None) -> None:
         variant, chosen = parts
         if feedback is None:
             return
-        if feedback.gate and len(chosen) > 1 and feedback.gate in ("G1", "G2"):
-            self._refused.add(variant.freedom)
+        if len(chosen) == 1 and feedback.gate in ("G1", "G2"):
+            self._barred.add((variant.freedom, chosen[0][0].trace.start))
         if len(chosen) != 1 or not feedback.passed or feedback.speedup is None:
             return
         layout, scored = chosen[0]
@@ -145,7 +146,9 @@ class _Run:
 
     def _made(self, variant: Variant, chosen: Sequence[tuple[Layout, Scored]], what: str) -> Iterator[
             tuple[Proposal, _Parts]]:
-        edits = variant.edits(chosen, NAME)
+        chosen = [c for c in chosen
+                  if (variant.freedom, c[0].trace.start) not in self._barred]
+        edits = variant.edits(chosen, NAME) if chosen else ()
         if not edits and len(chosen) > 1:
             # Some part cannot be done: as many as can, hottest first.
             kept: list[tuple[Layout, Scored]] = []

@@ -204,7 +204,7 @@ class _Renaming:
 
 def _results(i: Instruction) -> tuple[int, ...]:
     """The operands that an instruction writes."""
-    if not i.operands or i.is_store and not i.is_load:
+    if not i.operands or (i.is_store and not i.is_load):
         return ()
     found = []
     for number, operand in enumerate(i.operands[:2]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asmevo.isa.cfg import Cfg
 from asmevo.isa.access_width import access_bytes
+from asmevo.isa.cfg import Cfg
 from asmevo.isa.hazard_rules import HazardFacts, hazard_facts
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.matrix_timing import MatrixClass, matrix_class, passes
@@ -98,7 +98,7 @@ class Steps:
             pipe = max(_WAVE * (access_bytes(i) or 4) // machine.memory_rate, TURN)
             pipe = max(pipe, self._lines(index) * machine.line) * self._vmem_sharing
             latency = int(self._distance * self._latency(index, i))
-        elif i.accesses_memory and i.unit is Unit.LDS or i.unit is Unit.LDS:
+        elif (i.accesses_memory and i.unit is Unit.LDS) or i.unit is Unit.LDS:
             pipe = max(_WAVE * (access_bytes(i) or 4) // machine.lds_rate, TURN)
             pipe = (pipe + self._conflicts(index)
                     + machine.lds_store * (i.is_store or i.is_atomic)) * self._lds_sharing

@@ -270,7 +270,7 @@ def _switched_back(program: Program, items: Sequence[Item], position: int) -> in
         if len(item.indices) > 1:
             return None
         i = program.instructions[item.indices[0]]
-        if item.dropped or item.pinned and i.op == "s_branch":
+        if item.dropped or (item.pinned and i.op == "s_branch"):
             continue
         if item.pinned or i.unit in (Unit.BARRIER, Unit.MFMA) or i.is_store:
             return None

@@ -136,26 +136,26 @@ class Walker:
                     now = max(now, inside - step.extra)
                 touched = 0
             touched |= step.unseen
-            if pending & touched or step.barrier and not step.region:
+            if pending & touched or (step.barrier and not step.region):
                 vm_need = lgkm_need = -1
                 done = now
                 if vm:
                     needed = step.reads if step.vm else touched
                     for f in reversed(vm):
-                        if f.registers & needed or step.barrier and f.publishes and (
-                                f.index, step.index) not in unpublished:
+                        if f.registers & needed or (step.barrier and f.publishes and (
+                                f.index, step.index) not in unpublished):
                             vm_need = max(min(vm_count - 1 - f.number, _VM_LIMIT), 0)
                             break
                 if lds:
                     needed = step.reads if step.lds else touched
                     for f in reversed(lds):
-                        if f.registers & needed or step.barrier and f.memory and (
-                                f.index, step.index) not in unpublished:
+                        if f.registers & needed or (step.barrier and f.memory and (
+                                f.index, step.index) not in unpublished):
                             lgkm_need = max(min(lds_count - 1 - f.number, _LGKM_LIMIT), 0)
                             break
                 for f in other:
-                    if f.registers & touched or step.barrier and f.publishes and (
-                            f.index, step.index) not in unpublished:
+                    if f.registers & touched or (step.barrier and f.publishes and (
+                            f.index, step.index) not in unpublished):
                         lgkm_need = 0
                 if vm_need >= 0 or lgkm_need >= 0:
                     if vm_need >= 0:
@@ -211,10 +211,10 @@ class Walker:
                 for at, registers, producer in recent:
                     if registers & facts.interest:
                         key = (producer.index, step.index)
-                        needed = self._pairs.get(key)
-                        if needed is None:
-                            needed = self._pairs[key] = self._states(producer, step)
-                        short = max(short, needed - (states - at))
+                        apart = self._pairs.get(key)
+                        if apart is None:
+                            apart = self._pairs[key] = self._states(producer, step)
+                        short = max(short, apart - (states - at))
                 while short > 0:
                     count = min(short, 16)
                     placed.append(Placed(position, f"s_nop {count - 1}"))
