@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.errors import AsmEvoError
 
-
 _LABEL = re.compile(r"\.L[A-Za-z0-9_.$]*")
 
 

@@ -11,8 +11,8 @@ from typing import Any, TextIO, cast
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
-from asmevo.propose.proposal import Proposal
 from asmevo.propose import recording
+from asmevo.propose.proposal import Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
