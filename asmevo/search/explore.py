@@ -16,9 +16,6 @@ from asmevo.search.events import ParentFact
 from asmevo.search.fingerprint import fingerprint
 from asmevo.search.memory import stopped_by
 
-BARREN = 400
-"""Proposals in a row that bring nothing to judge, after which a proposer counts as exhausted."""
-
 
 class Bench(Protocol):
     """Where candidates of one kernel are proposed and judged."""
@@ -71,7 +68,7 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
             proposal = replace(proposal, proposer=bench.proposer_name)
         feedback = None
         barren += 1
-        if barren > BARREN:
+        if barren > assignment.barren:
             exhausted = True
             break
         wanted = assignment.directions
@@ -186,10 +183,12 @@ def _applied(
 ) -> tuple[Assembly, str, Verdict | None]:
     base = assignment.base
     try:
+        if proposal.refusal:
+            raise EditError(proposal.refusal)
         assembly = base.assembly.apply(proposal.edits)
     except EditError as error:
         verdict = Verdict(Gate.G0, Outcome.FAIL, "edit-refused", str(error))
-        mark = fingerprint(base.assembly, kernel) + repr(proposal.edits)
+        mark = fingerprint(base.assembly, kernel) + repr((proposal.edits, proposal.refusal))
         return base.assembly, mark, verdict
     return assembly, fingerprint(assembly, kernel), None
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from asmevo.codeobject.assembly import Edit
 from asmevo.gates.verdict import Outcome
 from asmevo.propose.proposal import Direction, Failure, Spending
-from asmevo.search.attempt import Assignment, Attempt, Block, Judged
+from asmevo.search.attempt import BARREN, Assignment, Attempt, Block, Judged
 from asmevo.search.budget import Budget
 from asmevo.search.composition import Part, chained
 from asmevo.search.events import (
@@ -125,7 +125,10 @@ class State:
             case Redirected():
                 self._redirected(event)
             case Escalated():
-                self.memory.reopen()
+                # At first from nodes that were left when something better was found; beyond that,
+                # what was exhausted is looked at again, with other seeds.
+                if event.level > 1:
+                    self.memory.reopen()
                 self.supervision.escalated(event.level, event.starts)
 
     def seed_of(self, assignment: int, worker: int) -> int:
@@ -162,7 +165,8 @@ class State:
             seed=event.seed, experience=self.tally.experience(),
             rules=self.tally.rule_experience(), insights=self.memory.insights,
             number=event.assignment, parts=parts, blocked=self.memory.blocked(event.base),
-            known=known, tokens=self.budget.tokens_left, cost=self.budget.cost_left))
+            known=known, barren=BARREN if event.level < 2 else BARREN // 8,
+            tokens=self.budget.tokens_left, cost=self.budget.cost_left))
         self.last[event.worker] = event
         self.turns.joined(event.worker)
 

@@ -21,9 +21,11 @@ class Record:
     accepted: int = 0
     gain: float = 0.0
     seconds: float = 0.0
+    dry: int = 0
 
     def experience(self) -> Experience:
-        return Experience(self.proposed, self.passed, self.accepted, self.gain, self.seconds)
+        return Experience(
+            self.proposed, self.passed, self.accepted, self.gain, self.seconds, self.dry)
 
 
 @dataclass
@@ -66,6 +68,7 @@ class Tally:
             record.passed += event.passed
             record.accepted += event.node is not None
             record.seconds += event.took
+            record.dry = 0 if event.node is not None else record.dry + 1
         if not event.parents:
             self.tried[event.base, Direction(event.direction)] += 1
         if event.node is None:
