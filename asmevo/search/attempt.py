@@ -135,8 +135,8 @@ class Finish:
 
     ``duplicates`` were not judged again, ``blocked`` not judged for their kind. ``busy`` is the
     worker's seconds, ``gates`` those of them inside the gates and ``proposing`` those in the
-    proposer, ``spent`` what no attempt has accounted for. ``kept`` names the parts in the final state of a composition, whose verified
-    speedup is ``speedup``.
+    proposer, ``spent`` what no attempt has accounted for. ``kept`` names the parts in the final
+    state of a composition, whose verified speedup is ``speedup``.
     """
 
     assignment: int
