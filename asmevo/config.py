@@ -138,6 +138,7 @@ class SearchConfig:
     supervision: SupervisionConfig = field(default_factory=SupervisionConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     patience: float = 600.0
+    order: str = "counted"
     ray: RayConfig = field(default_factory=RayConfig)
 
 

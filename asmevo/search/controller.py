@@ -38,6 +38,7 @@ from asmevo.search.planner import Plan, Planner
 from asmevo.search.state import Flight, State
 
 _E = TypeVar("_E", bound=Event)
+_GLANCE = 0.05  # seconds until the other workers are looked at again
 _FAULTS_OF_ONE = 3  # an assignment that costs so many workers is given up
 
 
@@ -59,7 +60,8 @@ class Controller:
     A candidate that passes G0 to G3 goes through G4 here, against the best verified so far at that
     moment, and becomes a node of the lineage when it passes. Every event goes into ``journal``
     before anything is made of it, and to ``observer`` behind that. A worker that gives nothing for
-    ``patience`` seconds is ended.
+    ``patience`` seconds is ended. Results are taken in turns that do not depend on time (`Turns`),
+    or with ``arrival`` as they come: then no worker ever waits, and no two runs are the same.
     """
 
     state: State
@@ -72,7 +74,9 @@ class Controller:
     workers: int = 1
     composing: Composing = field(default_factory=Composing)
     patience: float = 600.0
+    arrival: bool = False
     as_built: Callable[[Node], Node] = lambda node: node
+    _heard: dict[int, float] = field(default_factory=dict, init=False)
 
     def run(self, earlier: float = 0.0) -> str:
         """Search; gives why it ended, see `Ended`. ``earlier`` seconds were used before.
@@ -110,9 +114,12 @@ class Controller:
                     return "exhausted"
                 self._escalate(starts, "nothing is left to try")
                 continue
-            worker = state.turns.first(state.flights)
-            step = self._next(worker)
+            worker, step = self._arrived() if self.arrival else (None, None)
+            if worker is None or step is None:
+                worker = state.turns.first(state.flights)
+                step = self._next(worker, _GLANCE if self.arrival else math.inf)
             if step is not None:
+                self._heard[worker] = state.budget.elapsed
                 with uninterrupted():
                     self._take(state.flights[worker], step)
         return spent
@@ -140,6 +147,7 @@ class Controller:
                 directions=tuple(d.value for d in plan.directions), attempts=plan.attempts,
                 target=self._target(), seed=state.seed_of(number, worker), policy=plan.policy,
                 level=state.supervision.level, parts=tuple(part.candidate for part in parts)))
+            self._heard[worker] = state.budget.elapsed
             self.executor.give(state.flights[worker].assignment)
 
     def _parts(self) -> tuple[Part, ...]:
@@ -173,20 +181,33 @@ class Controller:
 
     # -- what came back --------------------------------------------------------------------------
 
-    def _next(self, worker: int) -> Step | None:
-        """A worker's next result; ``None`` when the time is up before there is one."""
+    def _next(self, worker: int, most: float = math.inf) -> Step | None:
+        """A worker's next result; ``None`` when there is none within ``most`` seconds, or when the
+        time is up before."""
         budget = self.state.budget
-        since = budget.elapsed
+        started = budget.elapsed
+        # In turns, a worker is waited for only now: it may have had results for long.
+        since = self._heard.get(worker, started) if self.arrival else started
         while (now := budget.elapsed) < budget.seconds:
             waited = now - since
             if waited >= self.patience:
                 self.executor.restart(worker)
                 number = self.state.flights[worker].event.assignment
                 return Lost(number, f"the worker gave nothing for {waited:.0f} s")
-            timeout = min(self.patience - waited, budget.seconds - now, 60.0)
+            timeout = min(self.patience - waited, budget.seconds - now, most, 60.0)
             if (step := self.executor.take(worker, timeout)) is not None:
                 return step
+            if budget.elapsed - started >= most:
+                break
         return None
+
+    def _arrived(self) -> tuple[int, Step] | tuple[None, None]:
+        """What is there already, of the worker that is furthest behind."""
+        flights = self.state.flights
+        for worker in self.state.turns.order(flights):
+            if (step := self.executor.take(worker, 0.0)) is not None:
+                return worker, step
+        return None, None
 
     def _take(self, flight: Flight, step: Step) -> None:
         match step:

@@ -30,7 +30,8 @@ class View:
     ``in_flight`` are the assignments that other workers are at, ``tried`` counts candidates by node
     and direction, ``gained`` adds up what commits gained by direction (logarithms). ``course`` is
     what supervision asks for (``""``, ``change-target``, ``backtrack``), ``level`` how
-    far it has escalated and ``starts`` the nodes to start from then.
+    far it has escalated and ``starts`` the nodes to start from then. ``together`` are nodes that
+    were assigned with all directions at once.
     """
 
     lineage: Lineage
@@ -42,6 +43,7 @@ class View:
     level: int = 0
     starts: tuple[int, ...] = ()
     gained: Mapping[Direction, float] = field(default_factory=dict)
+    together: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,16 @@ class TeamPlanner:
     far for each candidate, with as much credit in advance that all are tried before one is
     preferred. A worker whose direction is exhausted on a node takes over another's there, before it
     turns to another node. ``attempts_per_worker`` bounds an assignment, so that workers meet often
-    enough to start from each other's results. ``growth`` is the factor for each level of
-    escalation, in which workers get all directions of a node at once.
+    enough to start from each other's results. With ``together``, one worker first looks at each
+    best node with all directions at once: some gains need more than one. ``growth`` is the factor
+    for each level of escalation, in which workers get all directions of a node at once.
     """
 
-    attempts_per_worker: int = 16
+    attempts_per_worker: int = 24
     directions: Sequence[str] = tuple(d.value for d in Direction)
     policies: Sequence[str] = ("best", "best", "diverse", "best")
     growth: float = 2.0
+    together: bool = True
 
     def __post_init__(self) -> None:
         _check(self.attempts_per_worker, self.growth)
@@ -146,6 +150,11 @@ class TeamPlanner:
                 if open_here:
                     return Plan(node.number, open_here, attempts, policy.name)
             return None
+        best = view.lineage.best.number
+        if (self.together and not view.course and set(mine) == set(Direction)
+                and best not in view.together
+                and not any(view.memory.dry(best, d) for d in mine)):
+            return Plan(best, (), attempts, Best().name)
         taken = Counter(d for assigned in view.in_flight for d in _of(assigned))
         openings = [
             (node, direction) for node in nodes for direction in mine
@@ -165,9 +174,8 @@ class TeamPlanner:
 
 
 def _of(assigned: Assigned) -> tuple[Direction, ...]:
-    if assigned.parts:
-        return ()
-    return tuple(Direction(d) for d in assigned.directions) or tuple(Direction)
+    """The directions that nobody else need look along: none where it is all of them together."""
+    return tuple(Direction(d) for d in assigned.directions)
 
 
 def _off_course(view: View) -> tuple[Policy, Sequence[Node]]:

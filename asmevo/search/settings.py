@@ -29,7 +29,9 @@ class Search:
     ``seed`` decides everything random: the conditions of verification and the proposer. ``resume``
     goes on with an earlier run: the newest unfinished one of the same kernel and configuration
     (``True``), or the run of that id. ``memory`` bounds what is remembered (see `Memory`). A worker
-    that gives nothing for ``patience`` seconds is ended.
+    that gives nothing for ``patience`` seconds is ended. ``order`` is in which the results of
+    several workers are taken: ``counted`` (by counted work, so that a run can be repeated) or
+    ``arrival`` (none waits for another).
     """
 
     planner: Planner
@@ -43,12 +45,15 @@ class Search:
     memory: Mapping[str, int] = field(default_factory=dict)
     patience: float = 600.0
     ray: Mapping[str, object] = field(default_factory=dict)
+    order: str = "counted"
 
     def __post_init__(self) -> None:
         if self.executor not in EXECUTORS:
             raise SearchError(
                 f"search.executor must be {', '.join(EXECUTORS)}, not '{self.executor}'"
             )
+        if self.order not in ("counted", "arrival"):
+            raise SearchError(f"search.order must be counted or arrival, not '{self.order}'")
         if self.workers < 1:
             raise SearchError(f"search.workers must be at least 1, not {self.workers}")
         if self.seed < 0:

@@ -82,6 +82,7 @@ class State:
         self._composed: dict[int, dict[str, Judged]] = {}
         self._chains: dict[tuple[int, str], str] = {}
         self._names: dict[tuple[int, str], str] = {}
+        self._together: set[int] = set()
         self._marks: dict[str, tuple[int, str, Judged]] = {}
         if root_fingerprint:
             self.memory.saw(root_fingerprint)
@@ -92,7 +93,7 @@ class State:
             self.lineage, self.memory, self.budget.left,
             tuple(flight.event for _, flight in sorted(self.flights.items())),
             self.tally.tried, self.supervision.course, self.supervision.level,
-            self.supervision.starts, self.tally.gained)
+            self.supervision.starts, self.tally.gained, frozenset(self._together))
 
     def apply(self, event: AnyEvent, *, attempt: Attempt | None = None,
               node: Node | None = None) -> None:
@@ -156,6 +157,8 @@ class State:
                 if part.base == event.base and (found := self._marks.get(part.candidate)):
                     known[found[1]] = replace(found[2], own=False)
         self.assignments = event.assignment
+        if not event.directions and not event.parts:
+            self._together.add(event.base)
         self.flights[event.worker] = Flight(event, Assignment(
             worker=event.worker, base=base,
             directions=tuple(Direction(d) for d in event.directions), attempts=event.attempts,
@@ -239,7 +242,10 @@ class State:
         flight = self.flights.pop(event.worker)
         self.budget.spent += Spending(event.tokens, event.cost)
         self.tally.finished(event)
-        self.supervision.finished(event)
+        base = flight.event.base
+        before = sum(count for (node, direction), count in self.tally.tried.items()
+                     if node == base and direction in (flight.assignment.directions or Direction))
+        self.supervision.finished(event, before)
         if event.exhausted and not flight.event.parts:
             self.memory.mark_dry(flight.event.base, flight.assignment.directions)
 

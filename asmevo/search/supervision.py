@@ -127,8 +127,10 @@ class Supervision:
         for lines, key in ((self._directions, event.direction), (self._rules, event.rule)):
             lines.setdefault((event.base, key), _Line()).count(event, base)
 
-    def finished(self, event: Finished) -> None:
-        repeats = event.duplicates + event.blocked
+    def finished(self, event: Finished, expected: int = 0) -> None:
+        """``expected`` repeats are none: a proposer that starts over on a base begins with what was
+        judged there before."""
+        repeats = max(0, event.duplicates - expected) + event.blocked
         self._proposals.extend([True] * min(repeats, self.thresholds.window))
 
     def fault(self, event: Fault) -> None:

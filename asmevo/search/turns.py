@@ -28,7 +28,14 @@ class Turns:
 
     def first(self, workers: Collection[int]) -> int:
         """Whose result is taken next."""
-        return min(workers, key=lambda worker: (self._clocks.get(worker, 0), worker))
+        return min(workers, key=self._behind)
+
+    def order(self, workers: Collection[int]) -> list[int]:
+        """All of them, the one furthest behind first."""
+        return sorted(workers, key=self._behind)
+
+    def _behind(self, worker: int) -> tuple[int, int]:
+        return self._clocks.get(worker, 0), worker
 
     def joined(self, worker: int) -> None:
         """A worker that was idle has missed its turns."""

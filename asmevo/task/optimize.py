@@ -108,6 +108,7 @@ class Optimize:
         controller = Controller(
             state, session.gates.commit, search.planner, executor, recorder, progress, first,
             workers=search.workers, composing=search.composing, patience=search.patience,
+            arrival=search.order == "arrival",
             as_built=workbench.as_built,
         )
         status = RunStatus.FAILED

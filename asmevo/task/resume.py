@@ -27,7 +27,7 @@ from asmevo.task.session import ConfigError, Session
 log = logging.getLogger(__name__)
 
 # What may differ between the sittings of a run: how far it goes, and where.
-_FREE = ("resume", "budget", "executor", "ray", "patience")
+_FREE = ("resume", "budget", "executor", "ray", "patience", "order")
 _FREE_GROUPS = ("registry", "output", "readme", "jobs", "candidate", "source", "original")
 
 

@@ -136,7 +136,7 @@ def test_experience_adds_up_to_the_speedup() -> None:
 
 
 def test_team_gives_each_worker_another_direction() -> None:
-    made = controller(planner=TeamPlanner(), workers=4)
+    made = controller(planner=TeamPlanner(together=False), workers=4)
     made.run()
     first = [e for e in events(made) if isinstance(e, Assigned)][:4]
     assert [e.worker for e in first] == [0, 1, 2, 3]
@@ -146,7 +146,7 @@ def test_team_gives_each_worker_another_direction() -> None:
 
 def test_work_is_stolen_when_a_direction_is_exhausted() -> None:
     """Nothing is proposed at all, so all five directions run dry, the fifth by a free worker."""
-    made = controller(FakeBench(limit=0), planner=TeamPlanner(), workers=4,
+    made = controller(FakeBench(limit=0), planner=TeamPlanner(together=False), workers=4,
                       of=state(root(), thresholds=OFF))
     assert made.run() == "exhausted"
     asked = [(e.base, e.directions[0]) for e in events(made) if isinstance(e, Assigned)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from asmevo.propose.proposal import Direction
@@ -48,6 +50,10 @@ def view(**given: object) -> View:
     return View(**{"lineage": tree(), "memory": Memory(), "attempts": 100, **given})  # type: ignore[arg-type]
 
 
+def team_of(**given: Any) -> TeamPlanner:
+    return TeamPlanner(**{"together": False, **given})
+
+
 def at(worker: int, base: int, direction: Direction) -> Assigned:
     return Assigned(assignment=1, worker=worker, base=base, directions=(direction.value,),
                     attempts=1, target=1.0, seed=0)
@@ -66,7 +72,7 @@ def test_greedy_stays_with_the_best() -> None:
 
 
 def test_team_tries_all_directions_and_then_prefers_what_gains() -> None:
-    team = TeamPlanner(policies=("best",))
+    team = team_of(policies=("best",))
     tried: dict[tuple[int, Direction], int] = {(0, d): 16 for d in Direction}
     del tried[0, Direction.SIMPLIFICATION]
     plan = team.plan(0, view(tried=tried))
@@ -85,7 +91,7 @@ def test_team_tries_all_directions_and_then_prefers_what_gains() -> None:
 
 def test_team_steals_on_the_same_node_before_it_turns_to_another() -> None:
     memory = Memory()
-    team = TeamPlanner(policies=("best",))
+    team = team_of(policies=("best",))
     first, second, third, *_ = Direction
     plan = team.plan(0, view(memory=memory, in_flight=(at(1, 4, second),)))
     assert plan is not None
@@ -97,14 +103,26 @@ def test_team_steals_on_the_same_node_before_it_turns_to_another() -> None:
 
 
 def test_no_two_workers_get_the_same_node_and_direction() -> None:
-    team = TeamPlanner(directions=("simplification",), policies=("best",))
+    team = team_of(directions=("simplification",), policies=("best",))
     plan = team.plan(1, view(in_flight=(at(0, 4, Direction.SIMPLIFICATION),)))
     assert plan is not None
     assert plan.base == 2
 
 
+def test_each_best_node_is_first_looked_at_with_all_directions_at_once() -> None:
+    team = TeamPlanner(policies=("best",))
+    first = team.plan(0, view())
+    assert first is not None
+    assert (first.base, first.directions) == (4, ())
+    whole = Assigned(assignment=1, worker=0, base=4, directions=(), attempts=1, target=1.0, seed=0)
+    second = team.plan(1, view(together=frozenset({4}), in_flight=(whole,)))
+    assert second is not None
+    # It does not keep the others from single directions of that node.
+    assert (second.base, len(second.directions)) == (4, 1)
+
+
 def test_a_diverse_worker_keeps_away_from_the_others() -> None:
-    team = TeamPlanner(policies=("best", "diverse"))
+    team = team_of(policies=("best", "diverse"))
     first = team.plan(1, view(in_flight=(at(0, 4, Direction.LATENCY_HIDING),)))
     assert first is not None
     assert (first.base, first.policy) == (3, "diverse")
@@ -115,14 +133,14 @@ def test_a_diverse_worker_keeps_away_from_the_others() -> None:
 
 
 def test_workers_follow_different_policies() -> None:
-    team = TeamPlanner(policies=("best", "recent", "diverse", "backtrack"))
+    team = team_of(policies=("best", "recent", "diverse", "backtrack"))
     bases = [plan.base for worker in range(4)
              if (plan := team.plan(worker, view())) is not None]
     assert bases == [4, 4, 4, 2]
 
 
 def test_supervision_overrules_policies() -> None:
-    team = TeamPlanner(policies=("best",), attempts_per_worker=4, growth=3.0)
+    team = team_of(policies=("best",), attempts_per_worker=4, growth=3.0)
     back = team.plan(0, view(course="backtrack"))
     assert back is not None
     assert (back.base, back.policy) == (2, "backtrack")

@@ -156,3 +156,23 @@ def test_closing_leaves_no_process_behind() -> None:
     for pid in pids.values():
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_results_may_be_taken_as_they_come() -> None:
+    """With another order of results nothing is lost or counted twice, and no worker is left out."""
+    bench = functools.partial(FakeBench, slow=7)
+    executor = ProcessExecutor(bench, 3)
+    made = controller(bench(), executor=executor, planner=TeamPlanner(attempts_per_worker=6),
+                      workers=3, attempts=60, seed=5)
+    made.arrival = True
+    try:
+        assert made.run() == "attempts"
+    finally:
+        executor.close()
+    assert isinstance(made.journal, MemoryJournal)
+    attempts = [e for e in made.journal.events if isinstance(e, Attempted)]
+    assert [e.attempt for e in attempts] == list(range(1, 61))
+    assert {e.worker for e in attempts} == {0, 1, 2}
+    assert not made.state.tally.faults
+    marks = [e.fingerprint for e in attempts if not e.duplicate]
+    assert len(marks) == len(set(marks))

@@ -39,7 +39,7 @@ def events_of(bench: FakeBench, thresholds: Thresholds, *, attempts: int = 60, w
     made = controller(
         bench, of=state(root(bench.costs), attempts=attempts, thresholds=thresholds), gate=gate,
         workers=workers, composing=Composing(parts=0),
-        planner=TeamPlanner(attempts_per_worker=6) if team else GreedyPlanner(
+        planner=TeamPlanner(attempts_per_worker=6, together=False) if team else GreedyPlanner(
             attempts_per_worker=8))
     made.run()
     assert isinstance(made.journal, MemoryJournal)
