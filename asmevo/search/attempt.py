@@ -21,6 +21,9 @@ from asmevo.search.composition import Part
 from asmevo.search.events import ParentFact
 from asmevo.search.lineage import Node, Resources
 
+BARREN = 400
+"""Proposals in a row that bring nothing to judge, after which a proposer counts as exhausted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -58,7 +61,8 @@ class Assignment:
     then no proposer is asked. ``blocked`` are kinds that are not judged any more, by rule and
     region. ``known`` are candidates whose result is given back without judging them again, ``done``
     attempts of this assignment that were counted already, and so many fresh candidates as ``skip``
-    are passed over, since they cost a worker its life. ``tokens`` and ``cost`` are what proposing
+    are passed over, since they cost a worker its life. After ``barren`` proposals in a row that are
+    none to judge, nothing is left. ``tokens`` and ``cost`` are what proposing
     may cost. The other fields are for `Evidence`.
     """
 
@@ -79,6 +83,7 @@ class Assignment:
     known: Mapping[str, Judged] = field(default_factory=dict)
     done: int = 0
     skip: int = 0
+    barren: int = BARREN
     tokens: int | None = None
     cost: float | None = None
 
