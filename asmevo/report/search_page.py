@@ -49,7 +49,7 @@ def search_page(run: StoredRun) -> str:
         lineage=lineage_svg(state.nodes) if state.nodes else "",
         nodes=search_facts.node_rows(state), moments=search_facts.moment_rows(state),
         gates=search_facts.gate_rows(state), reasons=search_facts.reason_rows(state),
-        records=list(search_facts.record_tables(state, priced)), priced=priced,
+        records=list(search_facts.record_tables(run, priced)), priced=priced,
         timings=search_facts.timing_rows(run), timing_notes=list(search_facts.timing_notes(run)),
         stacks=stacks, causes=[cause.value for cause in StallCause if any(
             profile.by_cause[cause] for profile in run.profiles.values())],
