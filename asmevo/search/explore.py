@@ -53,13 +53,16 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
     assignment = bench.prepared(assignment)
     source = _Source(bench, assignment)
     seen = set(assignment.seen)
+    known = dict(assignment.known)
     left = assignment.attempts - assignment.done
     skip = assignment.skip
+    # Attempts of an earlier sitting that are still to come by again.
+    owed = skip + sum(judged.own for judged in known.values())
     gates = 0.0
     duplicates = blocked = barren = 0
     exhausted = reached = False
     feedback: Feedback | None = None
-    while left > 0 and not reached:
+    while (left > 0 or owed > 0) and not reached:
         proposal = source.next(feedback)
         if proposal is None:
             exhausted = True
@@ -75,11 +78,12 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
         if wanted and not assignment.parts and proposal.direction not in wanted:
             continue
         assembly, mark, refused = _applied(assignment, proposal, bench.kernel)
-        if (judged := assignment.known.get(mark)) is not None:
+        if (judged := known.pop(mark, None)) is not None:
             feedback = judged.feedback(proposal)
             seen.add(mark)
             reached = judged.own and feedback.passed and _fast(judged.speedup, assignment)
-            barren -= judged.own
+            barren = 0 if judged.own else barren
+            owed -= judged.own
             continue
         if mark in seen:
             duplicates += 1
@@ -96,8 +100,12 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
         seen.add(mark)
         if skip:
             skip -= 1
+            owed -= 1
             feedback = Feedback(proposal, duplicate=True)
             continue
+        if left <= 0:
+            # A proposer that does not repeat itself.
+            break
         if refused is not None:
             attempt = Attempt(assignment.worker, assignment.base.number, proposal, mark, (refused,))
         else:
