@@ -14,12 +14,13 @@ from asmevo.errors import AsmEvoError
 from asmevo.isa.program import Program
 from asmevo.registry.records import RunRecord
 from asmevo.registry.registry import Registry
-from asmevo.report import stored_events, version_profile
+from asmevo.report import version_profile
 from asmevo.report.comparison import find_results, load_result
 from asmevo.report.search_state import SearchState
+from asmevo.report.stored_events import stored_events
 from asmevo.report.version_profile import VersionProfile
 from asmevo.search.eventlog import NAME, read_log
-from asmevo.search.events import AnyEvent, from_json
+from asmevo.search.events import AnyEvent
 
 
 class StoredRunError(AsmEvoError):
@@ -96,7 +97,7 @@ def _loaded(result: Mapping[str, Any] | None, folder: Path | None, record: RunRe
     if record is None:
         missing.append("The registry does not know the run: no configuration, no toolchain.")
     config = _config(folder, record, registry, missing)
-    state = SearchState.of(_events(folder, record, config, registry, missing))
+    state = SearchState.of(_events(folder, record, registry, missing))
     if result is None:
         assert record is not None
         result = _made_result(record, state, registry)
@@ -130,7 +131,7 @@ def _overrides(folder: Path | None) -> tuple[str, ...]:
     return tuple(line[2:].strip("'\"") for line in lines if line.startswith("- "))
 
 
-def _events(folder: Path | None, record: RunRecord | None, config: str, registry: Registry,
+def _events(folder: Path | None, record: RunRecord | None, registry: Registry,
             missing: list[str]) -> Iterable[AnyEvent]:
     """From the log of the folder, else from the registry."""
     log = None if folder is None else folder / NAME
@@ -142,13 +143,12 @@ def _events(folder: Path | None, record: RunRecord | None, config: str, registry
     if record is None:
         missing.append("There is no log of events: no lineage, no attempts.")
         return ()
-    if stored := registry.search_events(record.id):
-        return tuple(from_json(data) for data in stored)
-    missing.append("The run is of a version without a log of events: what the registry knows of "
-                   "the candidates is shown. Repeats, faults and redirects are not in it.")
-    return stored_events.from_registry(
-        record, config, registry.lineage(record.id),
-        [r for r in registry.replacements() if r.run_id == record.id])
+    events = stored_events(registry, record)
+    if not registry.search_events(record.id):
+        missing.append(
+            "The run is of a version without a log of events: what the registry knows of the "
+            "candidates is shown. Repeats, faults and redirects are not in it.")
+    return events
 
 
 def _program(sha256: Any, symbol: str, registry: Registry, missing: list[str]) -> Program | None:
