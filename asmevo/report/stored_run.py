@@ -20,7 +20,7 @@ from asmevo.report.search_state import SearchState
 from asmevo.report.stored_events import stored_events
 from asmevo.report.version_profile import VersionProfile
 from asmevo.search.eventlog import NAME, read_log
-from asmevo.search.events import AnyEvent
+from asmevo.search.events import AnyEvent, Started
 
 
 class StoredRunError(AsmEvoError):
@@ -51,6 +51,8 @@ def load_run(place: str, registry: Registry, runs: Path) -> StoredRun:
     there, lies somewhere in ``runs``. Raises `StoredRunError`.
     """
     folder = Path(place).expanduser()
+    if (folder / NAME).is_file() and not (folder / "result.json").is_file():
+        return _killed(folder, registry)
     if folder.is_dir() or folder.name == "result.json":
         found = find_results(folder)
         if len(found) > 1:
@@ -74,6 +76,14 @@ def load_run(place: str, registry: Registry, runs: Path) -> StoredRun:
     return _loaded(None, None, record, registry)
 
 
+def _killed(folder: Path, registry: Registry) -> StoredRun:
+    """A run that left its events and no result."""
+    first = next(iter(read_log(folder / NAME)), None)
+    if not isinstance(first, Started):
+        raise StoredRunError(f"'{folder}' holds neither a result nor the events of a search")
+    return _loaded(None, folder, registry.run(first.run_id), registry)
+
+
 def from_folder(result: Mapping[str, Any], folder: Path, registry: Registry) -> StoredRun:
     """The run that left ``result`` in ``folder``. Its registry is used where that is still there,
     else ``registry``."""
@@ -94,6 +104,8 @@ def _loaded(result: Mapping[str, Any] | None, folder: Path | None, record: RunRe
     missing: list[str] = []
     if folder is None:
         missing.append("The run folder is gone: no profiles, no second timing.")
+    elif result is None:
+        missing.append("The run left no result: it was killed, or is still going on.")
     if record is None:
         missing.append("The registry does not know the run: no configuration, no toolchain.")
     config = _config(folder, record, registry, missing)
@@ -192,10 +204,11 @@ def _again(folder: Path) -> Mapping[str, Any] | None:
 def _made_result(record: RunRecord, state: SearchState, registry: Registry) -> dict[str, Any]:
     """What ``result.json`` would have said, as far as the registry knows it."""
     best = state.best
+    symbol = next((candidate.kernel for candidate in registry.lineage(record.id)), None)
     return {
         "task": "optimize", "status": record.status.value, "error": None,
         "kernel": state.started.kernel if state.started else None,
-        "symbol": state.started.kernel if state.started else None,
+        "symbol": symbol,
         "original_sha256": best and state.nodes[0].sha256,
         "replacement_sha256": best.sha256 if best and best.number else None,
         "speedup": best.speedup if best else None, "speedup_again": None,

@@ -55,7 +55,14 @@ def test_a_search_leaves_a_page_that_can_be_made_again(run: RunTask, tmp_path: P
     assert {g: dict(c) for g, c in lost.state.verdicts.items()} == {
         gate: {o: n for o, n in counts.items() if n} for gate, counts in done.verdicts.items()}
     assert any("run folder is gone" in sentence for sentence in lost.missing)
-    assert str(done.replacement_sha256) in search_page(lost)
+    assert "instructions became" in search_page(lost)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    shutil.copy(kept / "events.jsonl", killed)
+    cut = load_run(str(killed), registry, tmp_path)
+    assert cut.state.commits == done.commits
+    assert any("left no result" in sentence for sentence in cut.missing)
+    assert "instructions became" in search_page(cut)
 
     result = run("task=report", f"run={kept}", f"output={tmp_path}/copy.html")
     assert result.status is Status.REPORTED
@@ -82,6 +89,10 @@ def test_what_is_no_search(run: RunTask, tmp_path: Path) -> None:
         run("task=report")
     with pytest.raises(StoredRunError, match="no run folder"):
         run("task=report", f"run={tmp_path}/nothing")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "events.jsonl").touch()
+    with pytest.raises(StoredRunError, match="neither a result nor"):
+        run("task=report", f"run={tmp_path}/empty")
     other = tmp_path / "other"
     other.mkdir()
     (other / "result.json").write_text(json.dumps(
