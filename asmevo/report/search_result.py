@@ -114,5 +114,6 @@ def _node(entry: Mapping[str, Any]) -> NodeState:
         float(entry["speedup"]), str(entry["sha256"]), rule=str(entry["rule"]),
         proposer=str(entry.get("proposer", "")), direction=str(entry["direction"] or ""),
         rationale=str(entry["rationale"]), candidate=str(entry.get("candidate", "")),
-        parents=tuple(ParentFact(str(p["candidate"]), float(p["speedup"]), p.get("node"))
+        parents=tuple(ParentFact(str(p["candidate"]), float(p["speedup"]), p.get("node"),
+                                 str(p.get("rule", "")))
                       for p in entry.get("parents", ())))
