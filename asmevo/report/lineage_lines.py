@@ -110,7 +110,8 @@ def text(line: Line, best: int, main: frozenset[int]) -> Text:
         return Text(f"{line.prefix}… {line.left_out} more", "dim")
     node = line.node
     style = _BEST if node.number == best else _PATH if node.number in main else _SIDE
-    drawn = Text(line.prefix, "dim")
+    drawn = Text()  # whose own style would be that of all that is appended
+    drawn.append(line.prefix, "dim")
     drawn.append("● " if node.number in main else "○ ", style)
     drawn.append(f"{node.number} ", style)
     drawn.append(f"{node.speedup:.4f}x " if node.number else "", style)

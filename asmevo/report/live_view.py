@@ -84,7 +84,7 @@ class SearchView:
                    _of(f"${state.cost:,.2f}", f"${cost:,.2f}" if cost else ""))
 
     def _gates(self) -> Text:
-        line = Text("passed  ", "dim")
+        line = Text.assemble(("passed  ", "dim"))
         for gate in Gate:
             counts = self.state.verdicts[gate.value]
             passed, reached = counts[Outcome.PASS], counts.total()
