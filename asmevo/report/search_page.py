@@ -53,7 +53,7 @@ def search_page(run: StoredRun) -> str:
         timings=search_facts.timing_rows(run), timing_notes=list(search_facts.timing_notes(run)),
         stacks=stacks, causes=[cause.value for cause in StallCause if any(
             profile.by_cause[cause] for profile in run.profiles.values())],
-        stacks_caption=f"Stalled clk by cause, both to one scale: {dispatch}. {scope}",
+        stacks_caption=f"Stalled clk by cause, both to one scale ({dispatch}; {scope})",
         windows=list(search_facts.window_tables(run, diff.shown if diff else ())),
         parts=diff.parts if diff else [], diff_sentence=diff.sentence() if diff else
         "There is no winner to compare the original with." if run.winner is None else
