@@ -200,4 +200,4 @@ def test_when_nothing_is_left_it_looks_again_and_then_ends() -> None:
 ])
 def test_thresholds_that_make_no_sense(setting: dict[str, int]) -> None:
     with pytest.raises(SupervisionError, match=r"search\.supervision"):
-        Thresholds(**setting)  # type: ignore[arg-type]
+        Thresholds(**setting)
