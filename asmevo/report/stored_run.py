@@ -58,6 +58,8 @@ def load_run(place: str, registry: Registry, runs: Path) -> StoredRun:
         if len(found) > 1:
             raise StoredRunError(f"'{place}' holds {len(found)} runs; name one of them")
         result = load_result(found[0])
+        if result.get("run_id") is None and (found[0].parent / NAME).is_file():
+            return _killed(found[0].parent, registry)
         if result.get("task") != "optimize":
             raise StoredRunError(f"'{place}' is a run of task={result.get('task')}, not a search")
         return from_folder(result, found[0].parent, registry)

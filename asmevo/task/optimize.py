@@ -177,9 +177,12 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
-        with waiting("writing the report"):
-            page = leave_report(session, result, best.code if best.number else None)
-        result.report = None if page is None else str(page)
+        try:
+            with waiting("writing the report"):
+                page = leave_report(session, result, best.code if best.number else None)
+            result.report = None if page is None else str(page)
+        except KeyboardInterrupt:
+            result.status = Status.INTERRUPTED  # which ends a sweep; what was found is kept
         return result
 
 

@@ -63,6 +63,9 @@ def test_a_search_leaves_a_page_that_can_be_made_again(run: RunTask, tmp_path: P
     assert cut.state.commits == done.commits
     assert any("left no result" in sentence for sentence in cut.missing)
     assert "instructions became" in search_page(cut)
+    (killed / "result.json").write_text(json.dumps(
+        {"schema": "asmevo.result/1", "task": "optimize", "run_id": None}))
+    assert load_run(str(killed), registry, tmp_path).state.commits == done.commits
 
     result = run("task=report", f"run={kept}", f"output={tmp_path}/copy.html")
     assert result.status is Status.REPORTED
@@ -82,6 +85,18 @@ def test_a_page_that_cannot_be_made_does_not_cost_the_run(
     assert result.report is None
     assert result.attempts == 2
     assert "no page today" in caplog.text
+
+
+def test_an_interrupt_while_the_page_is_made_keeps_the_result(
+        run: RunTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search_report, "search_page", interrupted)
+    result = run(*SHORT, "search.budget.attempts=2")
+    assert result.status is Status.INTERRUPTED
+    assert result.attempts == 2
+    assert result.speedup_again is not None
 
 
 def test_what_is_no_search(run: RunTask, tmp_path: Path) -> None:
