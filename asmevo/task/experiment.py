@@ -29,11 +29,12 @@ class Experiment:
     """Searches for a replacement of every kernel of ``suites``, each in a process of its own.
 
     ``suites`` are kernels, options of the group ``kernel`` with what is overridden in each, by the
-    name of the suite, which gets totals of its own; ``only`` names some of them. ``jobs`` of the configuration run at a time, one by default. A search that
-    fails, or takes ``slack_seconds`` more than its budget, is named in the table and stops nothing
-    else. In a run folder that is given again (``hydra.run.dir``) the searches that ended are kept,
-    unless their configuration is another now. Leaves ``table.md`` and ``comparison.json`` there,
-    and the table in the document called ``readme``, between the markers called ``marker``.
+    name of the suite, which gets totals of its own; ``only`` names some of them. ``jobs`` of the
+    configuration run at a time, one by default. A search that fails, or takes ``slack_seconds``
+    more than its budget, is named in the table and stops nothing else. In a run folder that is
+    given again (``hydra.run.dir``) the searches that ended are kept, unless their configuration is
+    another now. Leaves ``table.md`` and ``comparison.json`` there, and the table in the document
+    called ``readme``, between the markers called ``marker``.
     """
 
     suites: Mapping[str, Mapping[str, Mapping[str, Any] | None]]

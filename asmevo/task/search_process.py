@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,7 +60,8 @@ class Job:
         return found if isinstance(found, dict) and found.get("schema") == SCHEMA else None
 
 
-def searched(jobs: Sequence[Job], workers: int, seconds: float) -> Iterator[tuple[Job, Found]]:
+def searched(jobs: Sequence[Job], workers: int, seconds: float) -> Generator[
+        tuple[Job, Found], None, None]:
     """Each job and its result as they end, ``workers`` at a time; first those that are finished.
 
     A search that takes more than ``seconds`` is ended. Closing the iterator ends those that run.
