@@ -26,7 +26,8 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "capture": _capture, "compile": _compile,
              "validate_timing": _validate_timing, "profile": _profile,
-             "threats": _threats, "compare": _compare, "experiment": _compare}[result.task]
+             "threats": _threats, "compare": _compare, "experiment": _compare,
+             "report": _report}[result.task]
     yield from parts(result, details)
 
 
@@ -278,3 +279,9 @@ def _threats(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
 def _compare(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield comparison.ComparisonTable(comparison.from_dict(details["comparison"]))
     yield _facts(("table", details["table"]), ("JSON", details["json"]))
+
+
+def _report(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"), ("run", result.run_id),
+                 ("page", details["page"]),
+                 *(("missing", sentence) for sentence in details["missing"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -59,6 +59,12 @@ class SearchDisplay:
         self._since = time.monotonic()
         if not self._console.is_terminal:
             self._tell()
+
+    def replay(self, events: Iterable[AnyEvent]) -> None:
+        """Take the events of earlier sittings into account; they have been told."""
+        for event in events:
+            self.state.happened(event)
+        self._told = len(self.state.moments)
 
     def _tell(self) -> None:
         for moment in self.state.moments[self._told:]:

@@ -186,9 +186,11 @@ class SearchState:
             case Committed():
                 self._committed(event)
             case Composed():
-                self._tell(event, f"{_counted(len(event.kept), 'candidate')} of "
-                           f"{len(event.parts)} composed on node {event.base}: "
-                           f"{event.speedup:.4f}x")
+                # Most bring nothing, and what they bring is a commit besides.
+                if event.node is not None:
+                    self._tell(event, f"{_counted(len(event.kept), 'candidate')} of "
+                               f"{len(event.parts)} composed on node {event.base}: "
+                               f"{event.speedup:.4f}x")
             case Redirected():
                 what = f": {event.summary[0]}" if event.summary else ""
                 self._tell(event, f"redirect after {event.count} ({event.reason}), "
@@ -217,7 +219,8 @@ class SearchState:
 
     def _assigned(self, event: Assigned) -> None:
         worker = self._worker(event.worker)
-        worker.directions, worker.base, worker.parts = event.directions, event.base, event.parts
+        worker.directions, worker.base = event.directions, event.base
+        worker.parts = len(event.parts)
         worker.windows, worker.working = (), True
 
     def _attempted(self, event: Attempted) -> None:

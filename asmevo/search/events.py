@@ -69,7 +69,9 @@ class Event:
 class Started(Event):
     """The first event of a run. ``None`` is a budget without that bound.
 
-    ``counterexamples`` are the inputs of earlier runs that candidates are judged on.
+    ``counterexamples`` are the inputs of earlier runs that candidates are judged on, and
+    ``identity`` is a hash of everything that decides how the run goes: a run is resumed by one with
+    the same.
     """
 
     kind: ClassVar[str] = "started"
@@ -88,6 +90,7 @@ class Started(Event):
     cost: float | None = None
     resources: ResourceFact = ResourceFact()
     counterexamples: tuple[str, ...] = ()
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +106,8 @@ class Resumed(Event):
 class Assigned(Event):
     """A worker was told to improve node ``base`` along ``directions`` (all when empty).
 
-    ``policy`` chose the base. ``parts`` is not 0 where verified candidates are to be composed
-    instead, so many of them.
+    ``policy`` chose the base. ``parts`` names the verified candidates that are to be composed on it
+    instead, if any.
     """
 
     kind: ClassVar[str] = "assigned"
@@ -118,14 +121,15 @@ class Assigned(Event):
     seed: int
     policy: str = ""
     level: int = 0
-    parts: int = 0
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempted(Event):
     """A candidate was judged. ``attempt`` counts from 1.
 
-    ``verdicts`` include G4 where it was reached, and several of one gate are its repeats.
+    ``verdicts`` include G4 where it was reached, and several of one gate are its repeats. ``gain``
+    is the logarithm by which a commit beat the best before it.
     ``windows`` are the changed instructions of the base, ``(start, stop)`` each; ``edits`` how many
     edits it has. ``candidate`` is its id in the registry, empty for a ``duplicate`` of what
     another worker had judged before. ``speedup`` is over the original. ``node`` is set for a
@@ -154,9 +158,16 @@ class Attempted(Event):
     took: float = 0.0
     duplicate: bool = False
     node: int | None = None
+    gain: float = 0.0
     tokens: int = 0
     cost: float = 0.0
     parents: tuple[ParentFact, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed G0 to G3."""
+        return bool(self.verdicts) and all(
+            v.outcome == "pass" or v.gate == "G4" for v in self.verdicts)
 
     @property
     def last(self) -> VerdictFact | None:
@@ -236,7 +247,9 @@ class Redirected(Event):
     """Supervision changed course. ``reason`` is ``no-progress``, ``repeats`` or ``faults``.
 
     ``action`` is ``change-target`` or ``backtrack``; ``exhausted`` are hypotheses given up, as
-    sentences; ``summary`` says in sentences what was tried.
+    sentences; ``summary`` says in sentences what was tried. ``dry`` are nodes and directions that
+    are not assigned any more, ``hopeless`` nodes and rules that are not judged any more, with gate
+    and code at which they mostly failed and how often.
     """
 
     kind: ClassVar[str] = "redirected"
@@ -247,6 +260,7 @@ class Redirected(Event):
     summary: tuple[str, ...] = ()
     exhausted: tuple[str, ...] = ()
     dry: tuple[tuple[int, str], ...] = ()
+    hopeless: tuple[tuple[int, str, str, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,10 @@ def _events(attempts: int, workers: int, seed: int, tokens: int | None, cost: fl
             yield Escalated(seconds=clock, level=1, starts=(0, 2), attempts=20)
         if attempt == 40:
             yield Composed(seconds=clock, assignment=attempt, worker=worker, base=1,
-                           parts=("a", "b", "c"), kept=("a", "b"), speedup=max(speedups))
+                           parts=("a", "b", "c"), kept=("a", "b"), speedup=max(speedups),
+                           node=len(speedups) - 1)
+            yield Composed(seconds=clock, assignment=attempt, worker=worker, base=1,
+                           parts=("a", "b"), kept=(), speedup=1.0)
     for worker in range(workers):
         yield Finished(seconds=clock, assignment=worker, worker=worker, exhausted=False,
                        duplicates=2, blocked=1, busy=clock, gates=clock * 0.97)
