@@ -214,6 +214,15 @@ class CompareConfig(TaskConfig):
 
 
 @dataclass
+class ExperimentConfig(TaskConfig):
+    _convert_: str = "all"
+    suites: dict[str, Any] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    marker: str = MISSING
+    slack_seconds: float = MISSING
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -256,6 +265,7 @@ def register() -> None:
     store.store(group="task", name="compare_schema", node=CompareConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
+    store.store(group="task", name="experiment_schema", node=ExperimentConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
     store.store(group="task", name="threats_schema", node=ThreatsConfig)
     store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

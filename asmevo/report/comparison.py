@@ -160,15 +160,22 @@ def load_results(places: Sequence[Path]) -> tuple[dict[str, Any], ...]:
 
 
 def summarise(
-    results: Sequence[Mapping[str, Any]], groups: Mapping[str, str] | None = None
+    results: Sequence[Mapping[str, Any]],
+    groups: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Summary:
     """``results`` are contents of ``result.json`` files, ``groups`` patterns of kernel names by
-    the name of a group that gets totals of its own: ``{"Level 1": "kernelbench_l1_*"}``.
+    the name of a group that gets totals of its own: ``{"Level 1": "kernelbench_l1_*"}``, or several
+    for a group.
     """
     rows = tuple(_row(result) for result in results)
     return Summary(rows, _totals("all", rows), tuple(
-        _totals(name, members) for name, pattern in (groups or {}).items()
-        if (members := [row for row in rows if fnmatchcase(row.kernel, pattern)])))
+        _totals(name, members) for name, patterns in (groups or {}).items()
+        if (members := [row for row in rows if _matches(row.kernel, patterns)])))
+
+
+def _matches(kernel: str, patterns: str | Sequence[str]) -> bool:
+    return any(fnmatchcase(kernel, pattern)
+               for pattern in ((patterns,) if isinstance(patterns, str) else patterns))
 
 
 def _row(result: Mapping[str, Any]) -> Row:

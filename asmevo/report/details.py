@@ -26,7 +26,7 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "capture": _capture, "compile": _compile,
              "validate_timing": _validate_timing, "profile": _profile,
-             "threats": _threats, "compare": _compare,
+             "threats": _threats, "compare": _compare, "experiment": _compare,
              "report": _report}[result.task]
     yield from parts(result, details)
 

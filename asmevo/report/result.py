@@ -40,6 +40,7 @@ class Status(StrEnum):
     MISSED = "missed"            # validate_timing: something is
     REPORTED = "reported"        # report: the page is in its folder
     COMPARED = "compared"        # compare: the table is in the run folder
+    INCOMPLETE = "incomplete"    # experiment: not every search ended
     SOUND = "sound"              # threats: every cheat was caught and no rewrite refused
     FOOLED = "fooled"            # threats: a cheat succeeded or a rewrite was refused
     INTERRUPTED = "interrupted"  # Ctrl-C
@@ -52,7 +53,7 @@ EXIT_STATUS: Mapping[Status, int] = {
     Status.CAPTURED: 0, Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
     Status.SOUND: 0, Status.FOOLED: 1, Status.REPORTED: 0, Status.COMPARED: 0,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
-    Status.FAULTED: 1, Status.MISSED: 1,
+    Status.FAULTED: 1, Status.MISSED: 1, Status.INCOMPLETE: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,
 }
 

@@ -186,10 +186,12 @@ def _applied(
 ) -> tuple[Assembly, str, Verdict | None]:
     base = assignment.base
     try:
+        if proposal.refusal:
+            raise EditError(proposal.refusal)
         assembly = base.assembly.apply(proposal.edits)
     except EditError as error:
         verdict = Verdict(Gate.G0, Outcome.FAIL, "edit-refused", str(error))
-        mark = fingerprint(base.assembly, kernel) + repr(proposal.edits)
+        mark = fingerprint(base.assembly, kernel) + repr((proposal.edits, proposal.refusal))
         return base.assembly, mark, verdict
     return assembly, fingerprint(assembly, kernel), None
 

@@ -93,7 +93,7 @@ class Workbench:
             profiles=base.profiles, speedup=assignment.base.speedup,
             failures=assignment.failures, directions=assignment.directions,
             seed=assignment.seed, experience=assignment.experience, rules=assignment.rules,
-            insights=assignment.insights,
+            insights=assignment.insights, base=assignment.base.sha256,
         )
 
     def prepared(self, assignment: Assignment) -> Assignment:

@@ -11,6 +11,7 @@ from typing import Any, TextIO, cast
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
+from asmevo.propose import recording
 from asmevo.propose.proposal import Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
@@ -22,7 +23,8 @@ from asmevo.task.counterexamples import Keeper
 
 
 class Recorder:
-    """Each step of a search becomes one registry transaction and lines of ``events.jsonl``.
+    """Each step of a search becomes one registry transaction and lines of ``events.jsonl``, each
+    attempt one line of ``proposals.jsonl`` for `ReplayProposer`.
 
     A commit becomes a replacement in the transaction of its events, so that a killed run loses
     nothing it had committed. What exposed a wrong candidate goes to ``counterexamples``. Text and
@@ -42,6 +44,8 @@ class Recorder:
         self.counterexamples = Keeper(registry, baseline, by_hash)
         self._log = EventLog(folder / NAME, past)
         self._attempts = AttemptLog(folder / "attempts.jsonl")
+        self._recording = recording.Recording(folder / recording.NAME, afresh=not past)
+        self._objects = {0: self._original, **{node.number: node.sha256 for node in lineage or ()}}
         for event in past:
             self._attempts.happened(event)
         self._candidates = {node.number: node.candidate for node in lineage or ()
@@ -51,6 +55,7 @@ class Recorder:
     def close(self) -> None:
         self._log.close()
         self._attempts.close()
+        self._recording.close()
 
     def write(self, events: Sequence[AnyEvent], attempt: Attempt | None = None,
               node: Node | None = None) -> None:
@@ -73,6 +78,11 @@ class Recorder:
             speedup=None if node is None else node.speedup)
         if node is not None:
             self._candidates[node.number] = node.candidate
+            self._objects[node.number] = node.sha256
+        if attempt is not None:
+            self._recording.add(recording.Recorded(
+                self._objects[attempt.base], attempt.proposal, attempt.sha256,
+                composed=bool(attempt.parents)))
         self._log.write(events)
         for entry in events:
             self._attempts.happened(entry)
