@@ -107,11 +107,16 @@ def timing_table(candidate: CandidateRecord, *, plain: bool) -> Table:
     return table
 
 
+def run_title(run: RunRecord) -> Text:
+    """One line on a run."""
+    return Text(f"run {printable(run.id)}: {printable(run.task)}, {run.status}, "
+                f"{printable(run.device)} ({run.device_source})")
+
+
 def lineage_tree(run: RunRecord, candidates: Sequence[CandidateRecord],
                  speedups: dict[str, float]) -> Tree:
     """The candidates of a run under the candidate that each was made from."""
-    tree = Tree(Text(f"run {printable(run.id)}: {printable(run.task)}, {run.status}, "
-                     f"{printable(run.device)} ({run.device_source})"))
+    tree = Tree(run_title(run))
     children: dict[str | None, list[CandidateRecord]] = defaultdict(list)
     own = {c.id for c in candidates}
     for candidate in candidates:

@@ -20,6 +20,7 @@ from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
 from asmevo.report.live import SearchDisplay
 from asmevo.report.result import Result, Status
+from asmevo.report.terminal import waiting
 from asmevo.search.controller import Controller, fact_of
 from asmevo.search.events import Started
 from asmevo.search.fingerprint import fingerprint
@@ -61,7 +62,8 @@ class Optimize:
         report = session.round_trip
         baseline = session.baseline
         check_started = time.monotonic()
-        instructions = baseline.self_check(session.gates.tolerance)
+        with waiting("checking the original against itself"):
+            instructions = baseline.self_check(session.gates.tolerance)
         rate = instructions / max(time.monotonic() - check_started, 1e-9)
         write_atomically(session.folder / "original.s", session.assembly.text().encode())
 
@@ -128,7 +130,8 @@ class Optimize:
                 _write_lineage(session, lineage)
         tally = state.tally
         best = lineage.best
-        again = _measured_again(session, best)
+        with waiting("timing the winner again"):
+            again = _measured_again(session, best)
         # No second look, or one that finds it no faster, is no winner: missing never passes.
         confirmed = again is not None and again > session.gates.commit.s_floor
         outcome = Status.COMMITTED if confirmed else Status.NONE
@@ -174,8 +177,12 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
-        page = leave_report(session, result, best.code if best.number else None)
-        result.report = None if page is None else str(page)
+        try:
+            with waiting("writing the report"):
+                page = leave_report(session, result, best.code if best.number else None)
+            result.report = None if page is None else str(page)
+        except KeyboardInterrupt:
+            result.status = Status.INTERRUPTED  # which ends a sweep; what was found is kept
         return result
 
 

@@ -146,6 +146,14 @@ def test_log(scene: Scene) -> None:
         status=CandidateStatus.REJECTED))
     done = run("log", folder=scene.registry.path)
     assert done.returncode == 0
+    title, root, base, rest = done.stdout.splitlines()
+    assert scene.run_id in title
+    assert "original" in root
+    assert "1 1.2500x" in base
+    assert "1 candidate rejected: G1 mismatch 1" in rest
+
+    done = run("log", "--all", folder=scene.registry.path)
+    assert done.returncode == 0
     root, base, child = done.stdout.splitlines()
     assert scene.run_id in root
     assert "base  committed  1.2500x" in base
