@@ -86,6 +86,42 @@ class BudgetConfig:
     _target_: str = "asmevo.search.budget.Budget"
     attempts: int = MISSING
     seconds: float = MISSING
+    tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass
+class ComposingConfig:
+    _target_: str = "asmevo.search.controller.Composing"
+    parts: int = 16
+    attempts: int = 24
+
+
+@dataclass
+class SupervisionConfig:
+    _target_: str = "asmevo.search.supervision.Thresholds"
+    no_progress: int = 60
+    repeats: float = 0.8
+    window: int = 40
+    faults: int = 3
+    hypothesis: int = 10
+    redirects: int = 2
+    levels: int = 2
+    starts: int = 8
+    most_faults: int = 20
+
+
+@dataclass
+class MemoryConfig:
+    failures: int = 64
+    insights: int = 24
+    signature: int = 6
+
+
+@dataclass
+class RayConfig:
+    address: str | None = None
+    cpus: int | None = None
 
 
 @dataclass
@@ -97,6 +133,12 @@ class SearchConfig:
     executor: str = MISSING
     workers: int = MISSING
     seed: int = MISSING
+    resume: Any = False
+    composing: ComposingConfig = field(default_factory=ComposingConfig)
+    supervision: SupervisionConfig = field(default_factory=SupervisionConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    patience: float = 600.0
+    ray: RayConfig = field(default_factory=RayConfig)
 
 
 @dataclass

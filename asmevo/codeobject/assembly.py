@@ -140,8 +140,10 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
 
     def emit(line: Line) -> None:
         nonlocal pending
-        out.append(replace(line, labels=pending + line.labels))
-        pending = ()
+        if pending:
+            line = replace(line, labels=pending + line.labels)
+            pending = ()
+        out.append(line)
 
     for edit in edits:
         if not position <= edit.start <= edit.stop <= count:

@@ -210,6 +210,13 @@ class _Analysis:
                 self.access_at[index] = access
             if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
                 self.events.add(index)
+        # For each register the accesses that return into it, a mask: few of many in flight matter.
+        self._returning: dict[int, int] = {}
+        self._returned = 0
+        for access in self.accesses:
+            self._returned |= access.registers
+            for register in members(access.registers):
+                self._returning[register] = self._returning.get(register, 0) | access.bit
         self.entry = self._solve()
 
     def _solve(self) -> dict[int, _InFlight]:
@@ -309,8 +316,17 @@ class _Analysis:
         return registers
 
     def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
+        fact = self.facts[index]
+        barrier = index in self.cfg.unknown or (
+            self.program.instructions[index].unit is Unit.BARRIER)
+        if barrier:
+            concerned = -1
+        else:
+            concerned = 0
+            for register in members((fact.reads | fact.writes) & self._returned):
+                concerned |= self._returning[register]
         for kind, position, accesses in state.slots():
-            for number in members(accesses):
+            for number in members(accesses & concerned):
                 access = self.accesses[number]
                 suffix, registers = self._conflict(access, kind, index)
                 if suffix is not None:

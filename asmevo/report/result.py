@@ -64,8 +64,9 @@ class Result:
     ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is the
     emulator's throughput in the original's self-check. ``counterexamples`` names dispatches: those
     of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one now
-    as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task knows;
-    the schema says what for which.
+    as ``kept``, or ``refused`` where there was no room. ``spent`` is what was used of the search's
+    budget, over all sittings of a ``resumed`` one, and ``overhead`` where its time went.
+    ``details`` is what only one task knows; the schema says what for which.
     """
 
     task: str
@@ -83,7 +84,7 @@ class Result:
     duplicates: int = 0
     commits: int = 0
     verdicts: dict[str, dict[str, int]] = field(default_factory=dict)
-    rules: dict[str, dict[str, int]] = field(default_factory=dict)
+    rules: dict[str, dict[str, float]] = field(default_factory=dict)
     stopped: str | None = None
     run_id: str | None = None
     registry: str | None = None
@@ -91,6 +92,12 @@ class Result:
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
     counterexamples: dict[str, list[str]] = field(default_factory=dict)
+    proposers: dict[str, dict[str, float]] = field(default_factory=dict)
+    faults: int = 0
+    compositions: int = 0
+    resumed: bool = False
+    spent: dict[str, float] = field(default_factory=dict)
+    overhead: dict[str, float] | None = None
     details: dict[str, Any] | None = None
 
     @property

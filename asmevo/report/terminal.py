@@ -14,11 +14,10 @@ from rich.progress import Progress as ProgressDisplay
 from rich.table import Table
 from rich.text import Text
 
-from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.gates.verdict import Gate, Outcome
 from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
-from asmevo.search.attempt import Attempt
-from asmevo.search.lineage import Node
+from asmevo.search.events import AnyEvent, Attempted, Committed
 
 _TITLES = {
     Gate.G0: "assembles", Gate.G1: "static", Gate.G2: "equal, three times", Gate.G3: "timed",
@@ -62,17 +61,18 @@ class Progress:
                   transient=True):
             yield
 
-    def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
+    def happened(self, event: AnyEvent) -> None:
+        """See `Observer`."""
+        if isinstance(event, Committed):
+            self._best = event.speedup
+        if not isinstance(event, Attempted) or event.duplicate or event.last is None:
+            return
         self._attempts += 1
-        for gate, verdict in {v.gate: v for v in verdicts}.items():
-            counts = self._counts.setdefault(gate.value, {})
-            counts[verdict.outcome.value] = counts.get(verdict.outcome.value, 0) + 1
-        if node is not None:
-            self._best = node.speedup
-        last = verdicts[-1]
-        self._last = (
-            f"{attempt.proposal.rule}: {last.gate.value} {last.outcome.value}, {last.reason}"
-        )
+        for gate, verdict in {v.gate: v for v in event.verdicts}.items():
+            counts = self._counts.setdefault(gate, {})
+            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+        last = event.last
+        self._last = f"{event.rule}: {last.gate} {last.outcome}, {last.reason}"
 
     def _render(self) -> Group:
         elapsed = time.monotonic() - self._started

@@ -233,6 +233,10 @@ class Session:
         return IsolatedDevice(make(config, "device", Device), cast(Mapping[str, Any], plain),
                               self.gates.isolation)
 
+    def judge_on(self, counterexamples: tuple[str, ...]) -> None:
+        """Use these kept inputs and no others; to be called before anything else is made."""
+        self._counterexamples = counterexamples
+
     @cached_property
     def counterexamples(self) -> tuple[str, ...]:
         """Identities of the kept inputs on which earlier candidates were wrong."""
