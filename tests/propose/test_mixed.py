@@ -279,7 +279,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"proposers": {"a": 3}}, r"proposers\.a is no proposer"),
     ({"proposers": {"a": Fake("a")}, "clock": "sundial"}, "not 'sundial'"),
     ({"proposers": {"a": Fake("a")}, "half_life": 0}, "half_life"),
-    ({"proposers": {"a": Fake("a")}, "overhead": {"b": 1.0}}, "names 'b'"),
+    ({"proposers": {"a": Fake("a")}, "overhead": {"a": -1.0}}, "overhead must not be negative"),
 ]
 
 
