@@ -208,6 +208,21 @@ class ThreatsConfig(TaskConfig):
 
 
 @dataclass
+class CompareConfig(TaskConfig):
+    _convert_: str = "all"
+    groups: Any = None
+
+
+@dataclass
+class ExperimentConfig(TaskConfig):
+    _convert_: str = "all"
+    suites: dict[str, Any] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    marker: str = MISSING
+    slack_seconds: float = MISSING
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -228,6 +243,8 @@ class Config:
     output: str | None = None
     readme: str | None = None
     jobs: int | None = None
+    run: str | None = None
+    runs: Any = None
 
 
 def register() -> None:
@@ -245,8 +262,10 @@ def register() -> None:
         store.store(group=group, name="schema", node=schema)
     store.store(group="oracle", name="captured_schema", node=CapturedOracleConfig)
     store.store(group="task", name="capture_schema", node=CaptureConfig)
+    store.store(group="task", name="compare_schema", node=CompareConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
+    store.store(group="task", name="experiment_schema", node=ExperimentConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
     store.store(group="task", name="threats_schema", node=ThreatsConfig)
     store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

@@ -104,6 +104,29 @@ def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
     return _Analysis(program).awaited()
 
 
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """A memory operation that may be in flight: at least ``position`` younger ones of its kind are
+    issued behind it. ``ordered`` ones are done once ``counter`` is at most that, others at zero.
+    """
+
+    index: int
+    counter: str
+    ordered: bool
+    position: int
+    registers: int
+    publishes: bool
+
+
+def outstanding(program: Program, indices: Iterable[int]) -> dict[int, tuple[Outstanding, ...]]:
+    """What may be in flight in front of each of some instructions.
+
+    Those that cannot be reached have nothing. Raises ControlFlowError.
+    """
+    analysis = _Analysis(program)
+    return {index: tuple(analysis.outstanding(index)) for index in indices}
+
+
 class _InFlight:
     """Operations in flight: per kind, slot ``p`` is the bit set of accesses that may be at ``p``.
 
@@ -298,6 +321,16 @@ class _Analysis:
                         self.accesses[n].index for n in done
                         if self.accesses[n].index not in self.cfg.unknown))
         return found
+
+    def outstanding(self, index: int) -> Iterator[Outstanding]:
+        if self.cfg.block_of[index] not in self.entry:
+            return
+        state = self.state_before(index)
+        for kind, properties in enumerate(_KINDS):
+            for number, position in sorted(state.positions(kind).items()):
+                access = self.accesses[number]
+                yield Outstanding(access.index, properties.counter, properties.ordered, position,
+                                  access.registers, access.publishes)
 
     @staticmethod
     def _outstanding(state: _InFlight) -> set[int]:

@@ -18,8 +18,8 @@ from asmevo.gates.remeasure import measured_again
 from asmevo.gates.verdict import Gate, Outcome
 from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
+from asmevo.report.live import SearchDisplay
 from asmevo.report.result import Result, Status
-from asmevo.report.terminal import Progress
 from asmevo.search.controller import Controller, fact_of
 from asmevo.search.events import Started
 from asmevo.search.fingerprint import fingerprint
@@ -30,7 +30,9 @@ from asmevo.search.tally import Record, Tally
 from asmevo.task.counterexamples import used
 from asmevo.task.recorder import Recorder
 from asmevo.task.resume import Past, earlier, identity, rebuild
+from asmevo.task.search_report import leave_report
 from asmevo.task.session import Session
+from asmevo.task.timings import MEASURED_AGAIN, dispatch_timings
 
 log = logging.getLogger(__name__)
 
@@ -100,9 +102,8 @@ class Optimize:
             counterexamples=session.counterexamples, identity=identity(session))
         events = () if past is None else past.events
         recorder = Recorder(registry, run_id, baseline, session.folder, events, lineage)
-        progress = Progress(session.kernel.name, device.source.value)
-        for event in events:
-            progress.happened(event)
+        progress = SearchDisplay(session.kernel.name, device.source.value)
+        progress.replay(events)
         executor = search.start_executor(workbench, session.workbench_factory())
         controller = Controller(
             state, session.gates.commit, search.planner, executor, recorder, progress, first,
@@ -135,7 +136,7 @@ class Optimize:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
                         "measured_again.json in the run folder", best.sha256,
                         "" if again is None else f" ({again:.4f}x)")
-        return Result(
+        result = Result(
             task="optimize",
             status=Status.INTERRUPTED if status is RunStatus.INTERRUPTED else outcome,
             kernel=session.kernel.name,
@@ -154,6 +155,8 @@ class Optimize:
             counterexamples={
                 "used": used(baseline.dispatches), "kept": recorder.counterexamples.kept,
                 "refused": recorder.counterexamples.refused},
+            timings=dispatch_timings(registry, run_id, baseline.dispatches,
+                                     best.sha256 if best.number else None, session.folder),
             proposers=_experience(tally.proposers),
             faults=tally.faults,
             compositions=tally.compositions,
@@ -171,6 +174,9 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
+        page = leave_report(session, result, best.code if best.number else None)
+        result.report = None if page is None else str(page)
+        return result
 
 
 def _measured_again(session: Session, best: Node) -> float | None:
@@ -187,7 +193,7 @@ def _measured_again(session: Session, best: Node) -> float | None:
         return None
     finally:
         fresh.close()
-    write_atomically(session.folder / "measured_again.json", (json.dumps(
+    write_atomically(session.folder / MEASURED_AGAIN, (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())

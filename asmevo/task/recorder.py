@@ -24,7 +24,8 @@ from asmevo.task.counterexamples import Keeper
 
 
 class Recorder:
-    """Each step of a search becomes one registry transaction and lines of ``events.jsonl``.
+    """Each step of a search becomes one registry transaction and lines of ``events.jsonl``, each
+    attempt one line of ``proposals.jsonl`` for `ReplayProposer`.
 
     A commit becomes a replacement in the transaction of its events, so that a killed run loses
     nothing it had committed. What exposed a wrong candidate goes to ``counterexamples``. Text and
