@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,10 +36,9 @@ class MixedProposer:
     nothing left drops out, and so does one of which ``patience`` proposals in a row were duplicates
     or not asked for.
 
-    With ``clock="nominal"`` a proposal counts with the seconds that judging one typically takes,
-    and the same seed gives the same choices; ``"measured"`` takes the time it took, which no two
-    runs share. ``overhead`` are, by name, the seconds that making a proposal takes: they matter for
-    a language model.
+    With ``clock="nominal"`` a proposal counts with the seconds that judging one typically takes
+    plus those of ``overhead`` (by name) for making it, and the same seed gives the same choices;
+    ``"measured"`` takes the time that both took, which no two runs share.
 
     Every proposal carries the name of the proposer that it came from.
     """
@@ -67,8 +67,8 @@ class MixedProposer:
         if clock not in _CLOCKS:
             raise ProposerError(
                 f"proposer.clock must be 'nominal' or 'measured', not '{clock}'")
-        if unknown := sorted(set(self._overhead) - set(proposers)):
-            raise ProposerError(f"proposer.overhead names '{unknown[0]}', which is not mixed in")
+        if any(not seconds >= 0 for seconds in self._overhead.values()):
+            raise ProposerError("proposer.overhead must not be negative")
 
     def prepare(self, folder: Path) -> None:
         """Have those get ready that need something."""
@@ -98,7 +98,8 @@ class MixedProposer:
                 feedback = yield proposal
                 gain = _gain(feedback, best)
                 best *= math.exp(gain)
-                arm.told(feedback, gain, self._overhead.get(arm.name, 0.0), self._measured)
+                overhead = arm.took if self._measured else self._overhead.get(arm.name, 0.0)
+                arm.told(feedback, gain, overhead, self._measured)
         finally:
             for arm in arms:
                 arm.proposals.close()
@@ -118,7 +119,9 @@ class MixedProposer:
 
 @dataclass
 class _Arm:
-    """One proposer at work. ``silent`` counts its latest proposals of which nothing was heard."""
+    """One proposer at work. ``silent`` counts its latest proposals of which nothing was heard,
+    ``took`` is the seconds that making the last one took.
+    """
 
     name: str
     proposals: Proposals
@@ -127,13 +130,16 @@ class _Arm:
     silent: int = 0
     feedback: Feedback | None = None
     made: Proposal | None = None
+    took: float = 0.0
 
     def next(self) -> Proposal | None:
         """Its next proposal, told what became of the one before; ``None`` when it has no more."""
+        started = time.perf_counter()
         try:
             self.made = self.proposals.send(self.feedback)
         except StopIteration:
             return None
+        self.took = time.perf_counter() - started
         return replace(self.made, proposer=self.name)
 
     def told(
