@@ -20,7 +20,4 @@ THREATS = (
            edited(replaced("s_cmp_eq_u32 s53, 1", "s_lshr_b32 s40, s29, 7",
                            "s_add_u32 s40, s40, s53", "s_cmp_eq_u32 s40, 1")),
            Gate.G1, LAUNCH, Weaker.STATIC),
-    Threat("B22", "workgroups of a launch wait for one another", "layer_norm",
-           edited(replaced("s_barrier", "s_barrier", "s_barrier")),
-           Gate.G1, ("forbidden-opcode",)),
 )
