@@ -179,7 +179,7 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
         parts = numbers.parts(term)
         if form[0] == "trip" and (not parts or numbers.forms[parts[0]][0] == "carries"):
             continue
-        if form[0] == "carries" and numbers.has_pointer(term):
+        if numbers.is_carry_of_pointer(term):
             continue
         kept[term] = coefficient
     return numbers.sum_of(kept)

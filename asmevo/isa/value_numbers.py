@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from asmevo.isa.taint import Taint as Taint
+
 _ALL = 0xFFFFFFFF
 _SIGN = 0x80000000
 # Products of longer sums are not multiplied out.
@@ -20,20 +22,6 @@ _MOST_PRODUCTS = 32
 Form = tuple[object, ...]
 # A constant and terms (number, coefficient) in ascending order.
 Linear = tuple[int, tuple[tuple[int, int], ...]]
-
-
-class Taint:
-    """What a value may depend on: bits of plain numbers, as operations of enumerations are slow."""
-
-    KERNARG = 1
-    WORKGROUP = 2
-    WORK_ITEM = 4
-    MEMORY = 8
-    LDS = 16
-    HARDWARE = 32
-    UNDEFINED = 64
-    # The path: which of several values it is, or how often a loop was run.
-    PATH = 128
 
 
 class Numbers:
@@ -417,11 +405,13 @@ class Numbers:
         """Whether a sum has ``term`` among its terms."""
         return any(n == term for n, _ in self.linear(number)[1])
 
-    def has_pointer(self, carry: int) -> bool:
-        """Whether the sum that a carry is of has an address in it, once."""
-        total = self.sum_of(Counter(self.parts(carry)))
-        return any(coefficient == 1 and (number in self.pointers or self.forms[number][0] in (
-            "loaded", "merge", "loop")) for number, coefficient in self.linear(total)[1])
+    def is_carry_of_pointer(self, number: int) -> bool:
+        """Whether a number is the carry of a sum that has an address in it, once."""
+        if self.forms[number][0] != "carries":
+            return False
+        total = self.sum_of(Counter(self.parts(number)))
+        return any(coefficient == 1 and (term in self.pointers or self.forms[term][0] in (
+            "loaded", "merge", "loop")) for term, coefficient in self.linear(total)[1])
 
     def depends(self, number: int, part: int) -> bool:
         """Whether ``part`` is somewhere in what a number is made of."""
@@ -437,6 +427,17 @@ class Numbers:
                     seen.add(inner)
                     pending.append(inner)
         return False
+
+    def closure(self, numbers: Iterable[int]) -> set[int]:
+        """Numbers and all that they are made of."""
+        found = set(numbers)
+        pending = list(found)
+        while pending:
+            for part in self.parts(pending.pop()):
+                if part not in found:
+                    found.add(part)
+                    pending.append(part)
+        return found
 
     def leaves(self, number: int) -> Iterator[Form]:
         """What a value is made of in the end: the forms without parts, each once."""

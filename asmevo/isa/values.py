@@ -129,6 +129,10 @@ class Values:
         """The number of what an instruction writes to a register."""
         return self._plain.number(self.graph.resolve(Definition(index, register)))
 
+    def exact_after(self, index: int, register: int) -> int:
+        """The exact number of what an instruction writes to a register."""
+        return self._exact.number(self.graph.resolve(Definition(index, register)))
+
     def from_memory(self, index: int, register: int) -> bool:
         """Whether what an instruction writes depends on what vector memory or LDS holds."""
         return self.graph.from_memory(self.graph.resolve(Definition(index, register)))
@@ -382,6 +386,8 @@ class _Numbering:
 def _own_taint(i: Instruction) -> int:
     if i.op.startswith(_CLOCKS):
         return Taint.HARDWARE
+    if i.op.startswith("v_mbcnt"):
+        return Taint.WORK_ITEM
     if i.unit is Unit.LDS and (i.is_load or i.is_atomic):
         return Taint.LDS
     return Taint.MEMORY if i.is_load or i.is_atomic else 0

@@ -142,6 +142,25 @@ CHEATS = {
         ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 0x4000\n s_cmp_lt_i32 s10, s20\n"),),
     "a bound of less than a turn": (
         ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 1\n s_cmp_lt_u32 s10, s20\n"),),
+    "a comparison that overflows for large sizes": (
+        ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 0x400\n s_sub_u32 s21, s10, 0x400\n"
+                                   "s_cmp_lt_u32 s21, s20\n"),),
+    "the same, counted down": (
+        ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, s10\n s_sub_u32 s20, s20, 0x440\n"
+                                   "s_cmp_ge_u32 s20, 0xfffffc01\n"),),
+    "the size added to data": (
+        ("v_add_f32_e32 v9, v9, v4", "s_sub_u32 s20, s6, 64\n s_sub_u32 s21, s6, 0x80\n"
+                                     "s_mul_i32 s20, s20, s21\n v_add_u32_e32 v4, s20, v4\n"
+                                     "v_add_f32_e32 v9, v9, v4"),),
+    "the same from a vector register": (
+        ("v_add_f32_e32 v9, v9, v4", "v_mov_b32_e32 v20, s6\n v_subrev_u32_e32 v21, 64, v20\n"
+                                     "v_mul_lo_u32 v20, v20, v21\n v_xor_b32_e32 v4, v20, v4\n"
+                                     "v_add_f32_e32 v9, v9, v4"),),
+    "the same, hidden in an address": (
+        ("v_add_f32_e32 v9, v9, v4", "s_sub_u32 s20, s6, 64\n s_mul_i32 s20, s20, s6\n"
+                                     "v_mov_b32_e32 v20, v4\n v_add_u32_e32 v4, s20, v4\n"
+                                     "v_sub_u32_e32 v20, v4, v20\n v_subrev_u32_e32 v20, s20, v20\n"
+                                     "v_add_u32_e32 v1, v1, v20\n v_add_f32_e32 v9, v9, v4"),),
     "an exit by the index": (
         ("v_mul_lo_u32 v3, v2, s7", "v_readfirstlane_b32 s20, v2\n s_cmp_gt_u32 s20, 0x80\n"
                                     "s_cbranch_scc1 out\n v_mul_lo_u32 v3, v2, s7"),
