@@ -169,6 +169,17 @@ def _hint(instruction: Instruction, modifier: str) -> bool:
     return modifier == "nt" and "_load_" in instruction.op
 
 
+def _repeats(barrier: int, code: Program) -> bool:
+    """Whether all that is in flight at a barrier was so at the one in front of it."""
+    for index in range(barrier - 1, -1, -1):
+        i = code.instructions[index]
+        if i.op == "s_barrier":
+            return True
+        if i.accesses_memory or i.is_branch or index + 1 in code.targets:
+            return False
+    return False
+
+
 def _new_violations(
     original: Sequence[Violation], candidate: Sequence[Violation], code: Program
 ) -> Iterator[tuple[str, str]]:
@@ -176,11 +187,9 @@ def _new_violations(
     those that are left the same but for the names of registers.
     """
     allowed = Counter(v.signature for v in original)
-    # What is in flight at a barrier may be so at the next: one barrier more opens no race.
-    barriers = {v.signature for v in original if v.consumer_text == "s_barrier"}
     unmatched = []
     for violation in candidate:
-        if violation.signature in barriers:
+        if violation.consumer_text == "s_barrier" and _repeats(violation.consumer, code):
             continue
         if allowed[violation.signature] > 0:
             allowed[violation.signature] -= 1
