@@ -189,8 +189,6 @@ def _new_violations(
     allowed = Counter(v.signature for v in original)
     unmatched = []
     for violation in candidate:
-        if violation.consumer_text == "s_barrier" and _repeats(violation.consumer, code):
-            continue
         if allowed[violation.signature] > 0:
             allowed[violation.signature] -= 1
         else:
@@ -203,6 +201,8 @@ def _new_violations(
     for violation in unmatched:
         if gone[violation.shape] > 0:
             gone[violation.shape] -= 1
+            continue
+        if violation.consumer_text == "s_barrier" and _repeats(violation.consumer, code):
             continue
         where = f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x}"
         if violation.kind == "undefined-read":
