@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from asmevo.gates.address_uses import Access, address_uses, changed_addresses
 from asmevo.gates.launch_uses import Counters
+from asmevo.isa.addresses import is_carry_of_pointer
 from asmevo.isa.effects import VECTOR_REGISTERS
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
@@ -219,7 +220,7 @@ def changed_operands(
         number for access in original.accesses for number in (access.low.base, access.high))
     for number, index in candidate.mixed.items():
         if number not in known and not all(
-                n in known or numbers.is_carry_of_pointer(n)
+                n in known or is_carry_of_pointer(n, numbers)
                 for n, _ in numbers.linear(number)[1]):
             yield "new-launch-operand", (
                 f"{where(index)} combines loaded data with arguments or ids as the original does "

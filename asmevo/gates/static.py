@@ -74,6 +74,8 @@ class StaticGate:
                 return Verdict(self.gate, Outcome.FAIL, code, reason)
         except AsmEvoError as error:
             return Verdict(self.gate, Outcome.FAIL, "unreadable", str(error))
+        except RecursionError:
+            return Verdict(self.gate, Outcome.FAIL, "unreadable", "its values are nested too deep")
         return Verdict(self.gate, Outcome.PASS, "ok", "no difference that matters")
 
     def _findings(self, baseline: Baseline, candidate: CodeObject) -> Iterator[tuple[str, str]]:

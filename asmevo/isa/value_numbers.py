@@ -18,6 +18,8 @@ _ALL = 0xFFFFFFFF
 _SIGN = 0x80000000
 # Products of longer sums are not multiplied out.
 _MOST_PRODUCTS = 32
+# Longer products, and carries of longer sums, are not taken apart: squares of squares explode.
+_MOST_PARTS = 32
 
 Form = tuple[object, ...]
 # A constant and terms (number, coefficient) in ascending order.
@@ -180,6 +182,8 @@ class Numbers:
                 return self.trip(self.multiply(parts[0], other) if parts else other)
         factors = sorted(n for one in (a, b) for n in (
             self.parts(one) if self.forms[one][0] == "mul" else (one,)))
+        if len(factors) > _MOST_PARTS:
+            factors = sorted((a, b))
         return self.atom(("mul", *factors), factors)
 
     def shift_left(self, a: int, distance: int) -> int:
@@ -367,11 +371,13 @@ class Numbers:
         words: list[int] = []
         for word in (low, other):
             for number, coefficient in self.linear(high)[1]:
-                if coefficient == 1 and self.forms[number][0] == "carries" and self.sum_of(
-                        Counter(self.parts(number))) == word:
+                parts = self.parts(number)
+                if (coefficient == 1 and self.forms[number][0] == "carries"
+                        and len(words) + len(parts) < _MOST_PARTS
+                        and self.sum_of(Counter(parts)) == word):
                     constant, terms = self.linear(high)
                     high = self._of_linear(constant, dict(terms) | {number: 0})
-                    words += self.parts(number)
+                    words += parts
                     break
             else:
                 words.append(word)
@@ -404,14 +410,6 @@ class Numbers:
     def mentions(self, number: int, term: int) -> bool:
         """Whether a sum has ``term`` among its terms."""
         return any(n == term for n, _ in self.linear(number)[1])
-
-    def is_carry_of_pointer(self, number: int) -> bool:
-        """Whether a number is the carry of a sum that has an address in it, once."""
-        if self.forms[number][0] != "carries":
-            return False
-        total = self.sum_of(Counter(self.parts(number)))
-        return any(coefficient == 1 and (term in self.pointers or self.forms[term][0] in (
-            "loaded", "merge", "loop")) for term, coefficient in self.linear(total)[1])
 
     def depends(self, number: int, part: int) -> bool:
         """Whether ``part`` is somewhere in what a number is made of."""

@@ -181,3 +181,18 @@ CHEATS = {
 @pytest.mark.parametrize("name", CHEATS)
 def test_what_larger_inputs_would_show(name: str) -> None:
     assert codes(changed(*CHEATS[name]), ORIGINAL, POINTERS)
+
+
+@pytest.mark.parametrize(("first", "step"), [
+    ("v_mov_b32_e32 v20, s6", "v_mul_lo_u32 v20, v20, v20"),
+    ("v_mov_b32_e32 v20, s6", "v_add_u32_e32 v20, v20, v0\n v_mul_lo_u32 v20, v20, v20"),
+    ("s_mov_b64 s[20:21], s[4:5]\n s_mov_b64 s[22:23], s[8:9]",
+     "s_add_u32 s20, s20, s22\n s_addc_u32 s21, s21, s23\n"
+     "s_add_u32 s22, s20, s22\n s_addc_u32 s23, s21, s23"),
+])
+def test_values_that_grow_without_bound_are_compared_in_time(first: str, step: str) -> None:
+    """Powers of two and of the golden ratio: 2^60 factors, were they multiplied out."""
+    chain = "\n".join((first, *[step] * 60))
+    target = "v_mov_b32_e32 v20, s20\n" if "s20" in step else ""
+    cheat = chain + "\n" + target + "v_add_u32_e32 v7, v20, v7\n global_store_dword v7"
+    assert codes(changed(("global_store_dword v7", cheat)), ORIGINAL, POINTERS)
