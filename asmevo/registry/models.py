@@ -9,7 +9,7 @@ from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised with every change of a table below; `migrations` brings older databases here."""
 
 
@@ -230,4 +230,22 @@ class ReplacementRow(Table, table=True):
     timing_source: str
     device: str
     evidence_complete: bool
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SecondTimingRow(Table, table=True):
+    """What a fresh process found of a committed candidate; ``speedup`` is absent where nothing."""
+
+    __tablename__ = "second_timing"
+    __table_args__ = (
+        CheckConstraint("outcome IN ('pass', 'fail', 'missing')", name="outcome"),
+    )
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    speedup: float | None = None
+    confirmed: bool = False
+    outcome: str = "missing"
+    code: str = ""
+    reason: str = ""
+    evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)

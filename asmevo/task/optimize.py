@@ -94,9 +94,11 @@ class Optimize:
                 registry.finish_run(run_id, status)
                 _write_lineage(session, lineage)
         best = lineage.best
-        again = _measured_again(session, best)
+        again, verdict = _measured_again(session, best)
         # No second look, or one that finds it no faster, is no winner: missing never passes.
         confirmed = again is not None and again > session.gates.commit.s_floor
+        if best.number:
+            recorder.timed_again(best, again, verdict, confirmed=confirmed)
         outcome = Status.COMMITTED if confirmed else Status.NONE
         if best.number and not confirmed:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
@@ -132,10 +134,10 @@ class Optimize:
         )
 
 
-def _measured_again(session: Session, best: Node) -> float | None:
+def _measured_again(session: Session, best: Node) -> tuple[float | None, Verdict]:
     """The winner's speedup in a fresh process; ``None`` when there is no winner or no speedup."""
     if not best.number:
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "no-winner", "nothing was committed")
     fresh = session.remeasuring_device()
     try:
         speedup, verdict = measured_again(
@@ -143,14 +145,14 @@ def _measured_again(session: Session, best: Node) -> float | None:
             session.gates.latency)
     except IsolationError as error:
         log.warning("the winner was not measured again: %s", error)
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "not-timed", str(error))
     finally:
         fresh.close()
     write_atomically(session.folder / "measured_again.json", (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
-    return speedup
+    return speedup, verdict
 
 
 def _verdict_counts(tally: Tally) -> dict[str, dict[str, int]]:
