@@ -95,7 +95,7 @@ class Recorder:
 
     def timed_again(self, node: Node, speedup: float | None, verdict: Verdict, *,
                     confirmed: bool) -> None:
-        """What a fresh process found of a committed node: one that is not confirmed is withdrawn."""
+        """What a fresh process found of a committed node; unless confirmed it is withdrawn."""
         candidate = self._candidates.get(node.number)
         if candidate is not None:
             self._registry.record_second_timing(candidate, speedup, verdict, confirmed=confirmed)

@@ -45,7 +45,8 @@ def check_elements(capture: Capture, pointers: tuple[PointerArgument, ...]) -> N
         if known or integers or (len(written) >= _TOO_FEW and not plausible(written, label)):
             says = ", ".join(kind.value for kind in pointer.elements) or "unknown"
             raise CaptureError(
-                f"capture '{capture.name}' calls the elements of '{allocation.name}' {label.value}, "
+                f"capture '{capture.name}' calls the elements of '{allocation.name}' "
+                f"{label.value}, "
                 f"which neither the kernel's code ({says}) nor what it wrote confirms; opaque is "
                 "compared bit for bit")
 
