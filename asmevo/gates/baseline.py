@@ -35,7 +35,7 @@ from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.precision import Floats
 from asmevo.gates.replay import check_replay
-from asmevo.gates.skeleton import Skeleton, skeleton
+from asmevo.gates.skeleton import Skeleton, Skeletons
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
@@ -175,15 +175,15 @@ class Baseline:
         return OperandUses.of(self._values, self.pointer_words, original=True)
 
     @cached_property
-    def followed(self) -> int:
-        """The registers through which `launch_uses` and `operand_uses` follow values, a mask."""
+    def skeletons(self) -> Skeletons:
+        """Makes what of a program those two depend on."""
         _ = self.launch_uses, self.operand_uses
-        return self._values.followed
+        return Skeletons(self._values.followed, self._values.carriers)
 
     @cached_property
     def skeleton(self) -> Skeleton:
-        """Everything on which those two depend."""
-        return skeleton(self.program, self.followed)
+        """The original's."""
+        return self.skeletons.of(self.program)
 
     @cached_property
     def _values(self) -> Values:
@@ -191,7 +191,9 @@ class Baseline:
 
     def values_of(self, code: Program, descriptor: KernelDescriptor) -> Values:
         """The values of a candidate, with numbers that the original's can be compared with."""
-        return Values(code, entry_sources(descriptor), self.numbers)
+        entry = entry_sources(descriptor)
+        self.numbers.pointers.update(self.numbers.kernarg(word) for word in self.pointer_words)
+        return Values(code, entry, self.numbers)
 
     @cached_property
     def pointer_words(self) -> frozenset[int]:

@@ -22,7 +22,13 @@ def _second_timings(connection: Connection) -> None:
     Table.metadata.tables["second_timing"].create(connection, checkfirst=True)
 
 
-_STEPS: Mapping[int, Callable[[Connection], None]] = {1: _captures, 2: _second_timings}
+def _search_events(connection: Connection) -> None:
+    """Version 4 has a table of the events of searches more."""
+    Table.metadata.tables["search_event"].create(connection, checkfirst=True)
+
+
+_STEPS: Mapping[int, Callable[[Connection], None]] = {
+    1: _captures, 2: _second_timings, 3: _search_events}
 
 
 def upgrade(connection: Connection) -> None:

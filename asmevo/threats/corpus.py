@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asmevo.threats import (
     b01_early_end,
     b02_skipped_stores,
+    b03_addresses,
     b03_untested_shapes,
     b04_early_exit,
     b05_cached_result,
@@ -31,6 +32,7 @@ from asmevo.threats import (
     controls,
     equivalent_layer_norm,
     equivalent_others,
+    equivalent_values,
     t_measurement,
 )
 from asmevo.threats.threat import ANY, Threat
@@ -98,6 +100,7 @@ ROWS = (
 
 CORPUS: tuple[Threat, ...] = (
     *b01_early_end.THREATS, *b02_skipped_stores.THREATS, *b03_untested_shapes.THREATS,
+    *b03_addresses.THREATS,
     *b04_early_exit.THREATS, *b05_cached_result.THREATS, *b06_stale_output.THREATS,
     *b07_undefined.THREATS, *b08_lds_size.THREATS, *b09_waits.THREATS, *b10_mode.THREATS,
     *b11_precision.THREATS, *b12_structured_inputs.THREATS, *b13_writes_elsewhere.THREATS,
@@ -105,6 +108,7 @@ CORPUS: tuple[Threat, ...] = (
     *b17_opcodes.THREATS, *b18_surroundings.THREATS, *b19_descriptor.THREATS,
     *b20_atomics.THREATS, *b21_cache_bits.THREATS, *b22_hangs.THREATS, *t_measurement.THREATS,
     *controls.THREATS, *equivalent_layer_norm.THREATS, *equivalent_others.THREATS,
+    *equivalent_values.THREATS,
 )
 
 
