@@ -15,7 +15,7 @@ from asmevo.device.device import TimingSource
 from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
 from asmevo.gates.remeasure import measured_again
-from asmevo.gates.verdict import Gate, Outcome
+from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
 from asmevo.report.live import SearchDisplay
