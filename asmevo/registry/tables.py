@@ -52,12 +52,13 @@ def printable(text: str) -> str:
 def replacement_table(records: Sequence[ReplacementRecord], *, plain: bool) -> Table:
     """One line for each replacement."""
     table = _table("original", "kernel", "replacement", "speedup", "provenance", "device", "date",
-                   plain=plain)
+                   "status", plain=plain)
     for r in records:
         table.add_row(
             r.original_sha256[:SHORT], Text(printable(r.kernel)), r.object_sha256[:SHORT],
             f"{r.speedup:.4f}x", Text(r.timing_source), Text(printable(r.device)),
-            f"{r.created:%Y-%m-%d}")
+            f"{r.created:%Y-%m-%d}",
+            "withdrawn" if r.withdrawn else "confirmed" if r.speedup_again else "committed")
     return table
 
 

@@ -15,7 +15,7 @@ from asmevo.device.device import TimingSource
 from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
 from asmevo.gates.remeasure import measured_again
-from asmevo.gates.verdict import Gate, Outcome
+from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
 from asmevo.report.live import SearchDisplay
@@ -131,9 +131,11 @@ class Optimize:
         tally = state.tally
         best = lineage.best
         with waiting("timing the winner again"):
-            again = _measured_again(session, best)
+            again, verdict = _measured_again(session, best)
         # No second look, or one that finds it no faster, is no winner: missing never passes.
         confirmed = again is not None and again > session.gates.commit.s_floor
+        if best.number:
+            recorder.timed_again(best, again, verdict, confirmed=confirmed)
         outcome = Status.COMMITTED if confirmed else Status.NONE
         if best.number and not confirmed:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
@@ -186,10 +188,10 @@ class Optimize:
         return result
 
 
-def _measured_again(session: Session, best: Node) -> float | None:
+def _measured_again(session: Session, best: Node) -> tuple[float | None, Verdict]:
     """The winner's speedup in a fresh process; ``None`` when there is no winner or no speedup."""
     if not best.number:
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "no-winner", "nothing was committed")
     fresh = session.remeasuring_device()
     try:
         speedup, verdict = measured_again(
@@ -197,14 +199,14 @@ def _measured_again(session: Session, best: Node) -> float | None:
             session.gates.latency)
     except IsolationError as error:
         log.warning("the winner was not measured again: %s", error)
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "not-timed", str(error))
     finally:
         fresh.close()
     write_atomically(session.folder / MEASURED_AGAIN, (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
-    return speedup
+    return speedup, verdict
 
 
 def _verdict_counts(tally: Tally) -> dict[str, dict[str, int]]:

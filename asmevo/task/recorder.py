@@ -12,6 +12,7 @@ from asmevo.codeobject.assembly import Edit
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
+from asmevo.gates.verdict import Verdict
 from asmevo.propose import recording
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
@@ -104,6 +105,13 @@ class Recorder:
             verdicts=attempt.verdicts,
             timings=tuple(self._stored(new) for _, new in attempt.timings),
         )
+
+    def timed_again(self, node: Node, speedup: float | None, verdict: Verdict, *,
+                    confirmed: bool) -> None:
+        """What a fresh process found of a committed node; unless confirmed it is withdrawn."""
+        candidate = self._candidates.get(node.number)
+        if candidate is not None:
+            self._registry.record_second_timing(candidate, speedup, verdict, confirmed=confirmed)
 
     def _stored(self, timing: Timing) -> Timing:
         return replace(timing, dispatch=self._dispatches[timing.dispatch])
