@@ -67,18 +67,17 @@ class LoopCopies:
         fetchers = [self._ahead(copy, without=without) for copy in range(depth)]
         if any(u is None for u in users) or any(f is None for f in fetchers):
             return None
-        head = next(self._labels)
-        own = self._context.lines[loop.latch].split()[-1]
-        lines = loop.count.branch(2 * depth, own, temporary, more=False)
-        for fetcher in fetchers:
-            lines += fetcher or []
-        lines.append(f"{head}:")
-        for user, fetcher in zip(users, fetchers, strict=True):
-            lines += [*(user or []), *(fetcher or [])]
-        lines += loop.count.branch(depth, head, temporary, more=True)
-        for user in users:
-            lines += user or []
-        return lines
+        head, rest = next(self._labels), next(self._labels)
+        counter = text(loop.count.counter)
+        return [
+            *loop.count.branch(depth, rest, temporary, more=False),
+            f"{head}:",
+            *(line for fetcher in fetchers for line in fetcher or []),
+            *(line for user in users for line in user or []),
+            *loop.count.branch(depth, head, temporary, more=True),
+            f"{rest}:",
+            f"s_mov_b32 {counter}, {counter}",
+        ]
 
     def with_exits(self) -> tuple[list[str], list[str], list[str]] | None:
         """What goes in front of the loop, in its place, and behind it: one round at a time, each

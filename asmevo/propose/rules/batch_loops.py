@@ -65,7 +65,7 @@ class BatchLoops(Rule):
         self, context: RuleContext, loops: list[tuple[PipelinedLoop, list[int]]],
     ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
-        labels = iter(context.preview.fresh_labels(2 * sum(len(d) for _, d in loops)))
+        labels = iter(context.preview.fresh_labels(3 * sum(len(d) for _, d in loops)))
         done: list[int] = []
         stores = False
         for loop, depths in loops:
