@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.errors import AsmEvoError
 
-
 _LABEL = re.compile(r"\.L[A-Za-z0-9_.$]*")
 
 
@@ -154,8 +153,10 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
 
     def emit(line: Line) -> None:
         nonlocal pending
-        out.append(replace(line, labels=pending + line.labels))
-        pending = ()
+        if pending:
+            line = replace(line, labels=pending + line.labels)
+            pending = ()
+        out.append(line)
 
     for edit in edits:
         if not position <= edit.start <= edit.stop <= count:

@@ -165,16 +165,16 @@ class Dependences:
         if not self._assume_disjoint:
             return True
         first, second = instructions[a], instructions[b]
-        if _resource(first) != _resource(second):
+        if address_resource(first) != address_resource(second):
             return False
-        if _base(first) != _base(second):
+        if address_base(first) != address_base(second):
             return True
         registers = 0
-        for start, count in _address(first):
+        for start, count in address_operands(first):
             registers |= mask(start, count)
         if any(i.writes & registers for i in instructions[a:b]):
             return True
-        one, other = _extent(first), _extent(second)
+        one, other = address_extent(first), address_extent(second)
         if one is None or other is None:
             return True
         return one[0] < other[1] and other[0] < one[1]
@@ -189,7 +189,8 @@ def _data_operands(instruction: Instruction) -> int:
     return 1 if instruction.is_load else 0
 
 
-def _address(instruction: Instruction) -> list[tuple[int, int]]:
+def address_operands(instruction: Instruction) -> list[tuple[int, int]]:
+    """First register and count of each operand that makes an access's address."""
     operands = instruction.operands[_data_operands(instruction):]
     if instruction.is_store and not instruction.op.startswith("buffer_"):
         # ds_write and global_store give the address first, then the data.
@@ -197,17 +198,18 @@ def _address(instruction: Instruction) -> list[tuple[int, int]]:
     return [(o.first, o.count) for o in operands if o.kind is OperandKind.REGISTER]
 
 
-def _base(instruction: Instruction) -> tuple[object, ...]:
+def address_base(instruction: Instruction) -> tuple[object, ...]:
+    """What has to be equal for two accesses' offsets to be comparable."""
     modes = tuple(bool(instruction.modifier(m)) for m in ("offen", "idxen", "gds"))
-    return (instruction.unit, *_address(instruction), *modes)
+    return (instruction.unit, *address_operands(instruction), *modes)
 
 
-def _resource(instruction: Instruction) -> tuple[object, ...]:
+def address_resource(instruction: Instruction) -> tuple[object, ...]:
     """The scalar registers that say which buffer an access goes to."""
-    return (instruction.unit, *(a for a in _address(instruction) if a[0] < 128 and a[1] > 1))
+    return (instruction.unit, *(a for a in address_operands(instruction) if a[0] < 128 and a[1] > 1))
 
 
-def _extent(instruction: Instruction) -> tuple[int, int] | None:
+def address_extent(instruction: Instruction) -> tuple[int, int] | None:
     """Bytes accessed relative to the address operands; `None` when the form is not known."""
     offset = instruction.modifier("offset") or 0
     widths = _LDS_WIDTHS if instruction.unit is Unit.LDS else _MEMORY_WIDTHS

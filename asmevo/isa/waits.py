@@ -104,6 +104,29 @@ def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
     return _Analysis(program).awaited()
 
 
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """A memory operation that may be in flight: at least ``position`` younger ones of its kind are
+    issued behind it. ``ordered`` ones are done once ``counter`` is at most that, others at zero.
+    """
+
+    index: int
+    counter: str
+    ordered: bool
+    position: int
+    registers: int
+    publishes: bool
+
+
+def outstanding(program: Program, indices: Iterable[int]) -> dict[int, tuple[Outstanding, ...]]:
+    """What may be in flight in front of each of some instructions.
+
+    Those that cannot be reached have nothing. Raises ControlFlowError.
+    """
+    analysis = _Analysis(program)
+    return {index: tuple(analysis.outstanding(index)) for index in indices}
+
+
 class _InFlight:
     """Operations in flight: per kind, slot ``p`` is the bit set of accesses that may be at ``p``.
 
@@ -210,6 +233,13 @@ class _Analysis:
                 self.access_at[index] = access
             if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
                 self.events.add(index)
+        # For each register the accesses that return into it, a mask: few of many in flight matter.
+        self._returning: dict[int, int] = {}
+        self._returned = 0
+        for access in self.accesses:
+            self._returned |= access.registers
+            for register in members(access.registers):
+                self._returning[register] = self._returning.get(register, 0) | access.bit
         self.entry = self._solve()
 
     def _solve(self) -> dict[int, _InFlight]:
@@ -292,6 +322,16 @@ class _Analysis:
                         if self.accesses[n].index not in self.cfg.unknown))
         return found
 
+    def outstanding(self, index: int) -> Iterator[Outstanding]:
+        if self.cfg.block_of[index] not in self.entry:
+            return
+        state = self.state_before(index)
+        for kind, properties in enumerate(_KINDS):
+            for number, position in sorted(state.positions(kind).items()):
+                access = self.accesses[number]
+                yield Outstanding(access.index, properties.counter, properties.ordered, position,
+                                  access.registers, access.publishes)
+
     @staticmethod
     def _outstanding(state: _InFlight) -> set[int]:
         accesses = 0
@@ -309,8 +349,17 @@ class _Analysis:
         return registers
 
     def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
+        fact = self.facts[index]
+        barrier = index in self.cfg.unknown or (
+            self.program.instructions[index].unit is Unit.BARRIER)
+        if barrier:
+            concerned = -1
+        else:
+            concerned = 0
+            for register in members((fact.reads | fact.writes) & self._returned):
+                concerned |= self._returning[register]
         for kind, position, accesses in state.slots():
-            for number in members(accesses):
+            for number in members(accesses & concerned):
                 access = self.accesses[number]
                 suffix, registers = self._conflict(access, kind, index)
                 if suffix is not None:

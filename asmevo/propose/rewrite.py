@@ -48,7 +48,7 @@ class Rewrite:
     def permute(self, order: Iterable[int], lines: tuple[str, ...]) -> None:
         """Reorder a straight-line range; ``order`` lists its indices in their new sequence."""
         sequence = tuple(order)
-        kept = _longest_increasing(sequence)
+        kept = longest_increasing(sequence)
         last = max(kept, default=0)
         pending: list[str] = []
         for index in sequence:
@@ -86,7 +86,7 @@ class Rewrite:
         return tuple(out)
 
 
-def _longest_increasing(sequence: tuple[int, ...]) -> set[int]:
+def longest_increasing(sequence: tuple[int, ...]) -> set[int]:
     """The members of a longest increasing subsequence (patience sorting)."""
     tails: list[int] = []
     tail_at: list[int] = []

@@ -17,7 +17,17 @@ def _captures(connection: Connection) -> None:
     Table.metadata.tables["capture"].create(connection, checkfirst=True)
 
 
-_STEPS: Mapping[int, Callable[[Connection], None]] = {1: _captures}
+def _nothing(connection: Connection) -> None:
+    """Version 3 changes nothing here."""
+
+
+def _search_events(connection: Connection) -> None:
+    """Version 4 has a table of the events of searches more."""
+    Table.metadata.tables["search_event"].create(connection, checkfirst=True)
+
+
+_STEPS: Mapping[int, Callable[[Connection], None]] = {
+    1: _captures, 2: _nothing, 3: _search_events}
 
 
 def upgrade(connection: Connection) -> None:

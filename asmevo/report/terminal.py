@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Self
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressDisplay
 from rich.table import Table
 from rich.text import Text
 
-from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.gates.verdict import Gate, Outcome
 from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
-from asmevo.search.attempt import Attempt
-from asmevo.search.lineage import Node
 
 _TITLES = {
     Gate.G0: "assembles", Gate.G1: "static", Gate.G2: "equal, three times", Gate.G3: "timed",
@@ -38,51 +34,6 @@ def verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
             f"{gate.value}  {_TITLES[gate]}", *(str(counts.get(o.value, 0)) for o in Outcome)
         )
     return table
-
-
-class Progress:
-    """A live line of a search on a terminal; nothing at all on a pipe."""
-
-    def __init__(self, title: str, source: str) -> None:
-        self._console = Console(stderr=True)
-        self._title = title
-        self._source = source
-        self._started = time.monotonic()
-        self._attempts = 0
-        self._best = 1.0
-        self._counts: dict[str, dict[str, int]] = {}
-        self._last = ""
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        if not self._console.is_terminal:
-            yield
-            return
-        with Live(console=self._console, get_renderable=self._render, refresh_per_second=4,
-                  transient=True):
-            yield
-
-    def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
-        self._attempts += 1
-        for gate, verdict in {v.gate: v for v in verdicts}.items():
-            counts = self._counts.setdefault(gate.value, {})
-            counts[verdict.outcome.value] = counts.get(verdict.outcome.value, 0) + 1
-        if node is not None:
-            self._best = node.speedup
-        last = verdicts[-1]
-        self._last = (
-            f"{attempt.proposal.rule}: {last.gate.value} {last.outcome.value}, {last.reason}"
-        )
-
-    def _render(self) -> Group:
-        elapsed = time.monotonic() - self._started
-        head = Text.assemble(
-            (self._title, "bold"), f"   {self._attempts} attempts in {elapsed:.0f} s   best ",
-            (f"{self._best:.4f}x", "bold green" if self._best > 1 else "bold"),
-            f" ({self._source})",
-        )
-        return Group(head, verdict_table(self._counts), Text(self._last, "dim", overflow="ellipsis",
-                                                             no_wrap=True))
 
 
 class Bar:
@@ -158,6 +109,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "original", str(result.original_sha256)
     yield "replacement", result.replacement_sha256 or "none"
     yield "files", str(result.folder)
+    if result.report is not None:
+        yield "report", result.report
     yield "registry", str(result.registry)
     yield "time", f"{result.wall_seconds:.1f} s"
 

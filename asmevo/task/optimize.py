@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from omegaconf import OmegaConf
@@ -14,30 +15,26 @@ from asmevo.device.device import TimingSource
 from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
 from asmevo.gates.remeasure import measured_again
-from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.gates.verdict import Gate, Outcome
 from asmevo.registry.records import RunStatus
+from asmevo.registry.run_lock import RunLock
+from asmevo.report.live import SearchDisplay
 from asmevo.report.result import Result, Status
-from asmevo.report.terminal import Progress
-from asmevo.search.attempt import Attempt
-from asmevo.search.controller import Controller, Tally
+from asmevo.search.controller import Controller, fact_of
+from asmevo.search.events import Started
+from asmevo.search.fingerprint import fingerprint
 from asmevo.search.interrupt import uninterrupted
-from asmevo.search.lineage import Lineage, Node
+from asmevo.search.lineage import Lineage, Node, exported
+from asmevo.search.state import State
+from asmevo.search.tally import Record, Tally
 from asmevo.task.counterexamples import used
 from asmevo.task.recorder import Recorder
+from asmevo.task.resume import Past, earlier, identity, rebuild
+from asmevo.task.search_report import leave_report
 from asmevo.task.session import Session
+from asmevo.task.timings import MEASURED_AGAIN, dispatch_timings
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Observers:
-    """Tells several observers in turn."""
-
-    members: tuple[Recorder, Progress]
-
-    def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
-        for member in self.members:
-            member.attempted(attempt, verdicts, node)
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,17 @@ class Optimize:
         started = time.monotonic()
         registry = session.registry
         registry.check_writable()
+        past = earlier(session)
+        try:
+            return self._search(session, past, started)
+        finally:
+            if past is not None:
+                past.lock.release()
+
+    def _search(self, session: Session, past: Past | None, started: float) -> Result:
+        registry = session.registry
+        if past is not None:
+            session.judge_on(past.started.counterexamples)
         search, device = session.search, session.device
         original = session.code_object
         report = session.round_trip
@@ -66,33 +74,59 @@ class Optimize:
             toolchain,
         )
         registry.record_dispatches(baseline.dispatches)
-        run_id = registry.start_run(
-            task="optimize", config=OmegaConf.to_yaml(session.config, resolve=True),
-            seed=search.seed, toolchain=toolchain, device=device.name,
-            device_source=device.source.value,
-        )
-        lineage = Lineage(session.workbench.root())
-        recorder = Recorder(registry, run_id, baseline, session.folder)
-        progress = Progress(session.kernel.name, device.source.value)
-        executor = search.start_executor(session.workbench, session.workbench_factory())
+        workbench = session.workbench
+        root = workbench.root()
+        lineage = Lineage(root)
+        state = State(
+            lineage, search.budget, seed=search.seed, memory=search.new_memory(),
+            supervision=search.new_supervision(),
+            root_fingerprint=fingerprint(root.assembly, session.symbol))
+        if past is None:
+            run_id = registry.start_run(
+                task="optimize", config=OmegaConf.to_yaml(session.config, resolve=True),
+                seed=search.seed, toolchain=toolchain, device=device.name,
+                device_source=device.source.value,
+            )
+            lock = RunLock(registry.path, run_id)
+            lock.demand(run_id)
+        else:
+            run_id, lock = past.run_id, past.lock
+            rebuild(state, past, registry, workbench)
+            registry.continue_run(run_id)
+        first = Started(
+            run_id=run_id, kernel=session.kernel.name, original_sha256=original.sha256,
+            device=device.name, timing_source=device.source.value, seed=search.seed,
+            workers=search.workers, executor=search.executor, attempts=search.budget.attempts,
+            budget_seconds=search.budget.seconds, tokens=search.budget.tokens,
+            cost=search.budget.cost, resources=fact_of(root.resources),
+            counterexamples=session.counterexamples, identity=identity(session))
+        events = () if past is None else past.events
+        recorder = Recorder(registry, run_id, baseline, session.folder, events, lineage)
+        progress = SearchDisplay(session.kernel.name, device.source.value)
+        progress.replay(events)
+        executor = search.start_executor(workbench, session.workbench_factory())
         controller = Controller(
-            lineage, session.gates.commit, search.planner, executor, search.budget,
-            _Observers((recorder, progress)),
+            state, session.gates.commit, search.planner, executor, recorder, progress, first,
+            workers=search.workers, composing=search.composing, patience=search.patience,
+            as_built=workbench.as_built,
         )
         status = RunStatus.FAILED
         stopped = "interrupted"
         try:
             with progress.shown():
-                stopped = controller.run()
+                stopped = controller.run(0.0 if past is None else past.seconds)
             status = RunStatus.COMPLETED
         except KeyboardInterrupt:
             status = RunStatus.INTERRUPTED
         finally:
             with uninterrupted():
+                searched = search.budget.elapsed
                 executor.close()
                 recorder.close()
                 registry.finish_run(run_id, status)
+                lock.release()
                 _write_lineage(session, lineage)
+        tally = state.tally
         best = lineage.best
         again = _measured_again(session, best)
         # No second look, or one that finds it no faster, is no winner: missing never passes.
@@ -102,7 +136,7 @@ class Optimize:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
                         "measured_again.json in the run folder", best.sha256,
                         "" if again is None else f" ({again:.4f}x)")
-        return Result(
+        result = Result(
             task="optimize",
             status=Status.INTERRUPTED if status is RunStatus.INTERRUPTED else outcome,
             kernel=session.kernel.name,
@@ -113,14 +147,24 @@ class Optimize:
             speedup_again=again,
             timing_source=device.source.value,
             device=device.name,
-            attempts=controller.tally.attempts,
-            duplicates=controller.tally.duplicates,
-            commits=controller.tally.commits,
-            verdicts=_verdict_counts(controller.tally),
-            rules=_rule_counts(controller.tally),
+            attempts=tally.attempts,
+            duplicates=tally.duplicates,
+            commits=tally.commits,
+            verdicts=_verdict_counts(tally),
+            rules=_experience(tally.rules),
             counterexamples={
                 "used": used(baseline.dispatches), "kept": recorder.counterexamples.kept,
                 "refused": recorder.counterexamples.refused},
+            timings=dispatch_timings(registry, run_id, baseline.dispatches,
+                                     best.sha256 if best.number else None, session.folder),
+            proposers=_experience(tally.proposers),
+            faults=tally.faults,
+            compositions=tally.compositions,
+            resumed=past is not None,
+            spent={
+                "attempts": search.budget.used, "seconds": searched,
+                "tokens": search.budget.spent.tokens, "cost": search.budget.spent.cost},
+            overhead=_overhead(tally, searched * search.workers),
             stopped=stopped,
             run_id=run_id,
             registry=str(registry.path),
@@ -130,6 +174,9 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
+        page = leave_report(session, result, best.code if best.number else None)
+        result.report = None if page is None else str(page)
+        return result
 
 
 def _measured_again(session: Session, best: Node) -> float | None:
@@ -146,7 +193,7 @@ def _measured_again(session: Session, best: Node) -> float | None:
         return None
     finally:
         fresh.close()
-    write_atomically(session.folder / "measured_again.json", (json.dumps(
+    write_atomically(session.folder / MEASURED_AGAIN, (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
@@ -160,27 +207,23 @@ def _verdict_counts(tally: Tally) -> dict[str, dict[str, int]]:
     }
 
 
-def _rule_counts(tally: Tally) -> dict[str, dict[str, int]]:
+def _experience(records: Mapping[str, Record]) -> dict[str, dict[str, float]]:
+    return {name: asdict(record) for name, record in sorted(records.items())}
+
+
+def _overhead(tally: Tally, worker_seconds: float) -> dict[str, float]:
+    """Where the time of the workers went."""
     return {
-        rule: {"proposed": count, "accepted": tally.accepted[rule]}
-        for rule, count in sorted(tally.proposed.items())
+        "worker_seconds": worker_seconds, "gate_seconds": tally.gate_seconds,
+        "busy_seconds": tally.busy_seconds,
+        "share": 1.0 - tally.gate_seconds / max(worker_seconds, 1e-9),
     }
 
 
 def _write_lineage(session: Session, lineage: Lineage) -> None:
-    nodes = [
-        {
-            "number": node.number, "parent": node.parent, "sha256": node.sha256,
-            "speedup": node.speedup, "rule": node.rule,
-            "direction": node.direction.value if node.direction else None,
-            "rationale": node.rationale, "assumption": node.assumption,
-            "resources": asdict(node.resources),
-            "edits": [asdict(edit) for edit in node.edits],
-        }
-        for node in lineage
-    ]
     folder = session.folder
-    write_atomically(folder / "lineage.json", (json.dumps(nodes, indent=2) + "\n").encode())
+    write_atomically(
+        folder / "lineage.json", (json.dumps(exported(lineage), indent=2) + "\n").encode())
     if lineage.best.number:
         write_atomically(folder / "replacement.co", lineage.best.code)
         write_atomically(folder / "replacement.s", lineage.best.assembly.text().encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -16,7 +16,7 @@ from asmevo.gates.equality import EqualityGate
 from asmevo.gates.static import StaticGate
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.propose.proposal import Evidence, Proposal
+from asmevo.propose.proposal import Evidence, Proposals
 from asmevo.search.attempt import Assignment
 from asmevo.task.session import Session
 
@@ -217,9 +217,9 @@ def test_a_base_is_proposed_upon_as_its_object_has_it(session: Session) -> None:
     shown: list[Evidence] = []
 
     class Watching:
-        def propose(self, evidence: Evidence) -> Iterator[Proposal]:
+        def propose(self, evidence: Evidence) -> Proposals:
             shown.append(evidence)
-            return iter(())
+            yield from ()
 
     bench = replace(session.workbench, proposer=Watching())
     base = replace(root, assembly=longer)

@@ -1,0 +1,1 @@
+"""Reorders the instructions of hot traces for a machine, waits and wait states included."""

@@ -1,0 +1,141 @@
+"""A trace in all the orders that it may have: what each costs, and the edits that make it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from asmevo.isa.instruction import Unit
+from asmevo.isa.waits import Outstanding
+from asmevo.propose.rewrite import Rewrite, longest_increasing
+from asmevo.propose.rule import RuleContext
+from asmevo.propose.scheduler.order_constraints import OrderConstraints
+from asmevo.propose.scheduler.step import Step, Steps
+from asmevo.propose.scheduler.trace import Item, Trace
+from asmevo.propose.scheduler.walk import Flight, Placed, Walker
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An order and its cost in clk by the model of one wave."""
+
+    order: Order
+    cost: int
+    placed: tuple[Placed, ...]
+
+
+class Layout:
+    """One trace; ``weight`` is how often it is executed."""
+
+    def __init__(self, context: RuleContext, trace: Trace, steps: Steps, walker: Walker,
+                 entry: Sequence[Outstanding], weight: int, *, exposed: frozenset[int],
+                 assume_disjoint: bool) -> None:
+        self._context = context
+        self.trace = trace
+        self.weight = weight
+        self._steps, self._walker = steps, walker
+        program = context.program
+        instructions = program.instructions
+        self.placed = frozenset(
+            i for item in trace.items if not item.pinned and len(item.indices) == 1
+            for i in item.indices
+            if (instructions[i].wait is not None or instructions[i].unit is Unit.NOP)
+            and i not in context.guards)
+        self.constraints = OrderConstraints(
+            program, trace, fences=context.fences, guards=context.guards, exposed=exposed,
+            placed=self.placed, assume_disjoint=assume_disjoint)
+        own = set(trace.indices())
+        self._entry = Flight.of(
+            [o for o in entry if not trace.loops or o.index not in own],
+            {o.index: steps[o.index].latency // 2 for o in entry if steps[o.index].load})
+        self._as_is: Scored | None = None
+        self._phase = program.offsets[trace.start] & 7
+
+    @cached_property
+    def original(self) -> Order:
+        """The order as it is, without waits and wait states, which are put anew in any order."""
+        return tuple(k for k, item in enumerate(self.trace.items)
+                     if item.kept and (item.pinned or item.kept[0] not in self.placed))
+
+    @cached_property
+    def steps(self) -> dict[int, tuple[Step, ...]]:
+        """What each item executes."""
+        return {k: self._of(self.trace.items[k]) for k in self.original}
+
+    def _of(self, item: Item) -> tuple[Step, ...]:
+        kept = item.kept
+        if not kept:
+            return ()
+        if item.pinned and len(kept) > 1:
+            return (self._steps.region(kept),)
+        return tuple(self._steps[i] for i in kept)
+
+    def score(self, order: Order) -> Scored:
+        """The cost of an order and the waits that it needs."""
+        if order != self.original:
+            return self._score(order)
+        if self._as_is is None:
+            self._as_is = self._score(order)
+        return self._as_is
+
+    def _score(self, order: Order) -> Scored:
+        """The cost of an order; of a loop's in its second round and all that follow."""
+        steps = [step for k in order for step in self.steps[k]]
+        walked = self._walker.walk(steps, self._entry, self._phase)
+        if self.trace.loops:
+            again = walked.flight.later(walked.clk, self._entry)
+            walked = self._walker.walk(steps, again, self._phase)
+            return Scored(order, walked.clk, walked.placed)
+        return Scored(order, walked.clk + walked.left, walked.placed)
+
+    def rewrite(self, rewrite: Rewrite, scored: Scored) -> None:
+        """Add the changes that make the trace's text this order."""
+        lines, items = self._context.lines, self.trace.items
+        pins = [k for k, item in enumerate(items) if item.pinned]
+        gap_of = self.trace.gaps
+        rewrite.delete(self.placed)
+        rewrite.delete(i for item in items for i in item.dropped)
+        waits: dict[int, list[str]] = {}
+        for p in scored.placed:
+            waits.setdefault(p.position, []).append(p.text)
+        tokens: list[list[int | str]] = [[] for _ in range(len(pins) + 1)]
+        place = at = 0
+        for k in scored.order:
+            if not items[k].pinned:
+                for step in self.steps[k]:
+                    tokens[at] += waits.get(place, ())
+                    tokens[at].append(step.index)
+                    place += 1
+            else:
+                for _ in self.steps[k]:
+                    tokens[at] += waits.get(place, ())
+                    place += 1
+                at += 1
+        own: list[list[int]] = [[] for _ in range(len(pins) + 1)]
+        for index, g in gap_of.items():
+            own[g].append(index)
+        for g, sequence in enumerate(tokens):
+            stay = longest_increasing(tuple(
+                t for t in sequence if isinstance(t, int) and gap_of[t] == g))
+            pending: list[str] = []
+            for token in sequence:
+                if isinstance(token, str):
+                    pending.append(token)
+                elif token in stay:
+                    if pending:
+                        rewrite.insert(token, *pending)
+                        pending = []
+                else:
+                    rewrite.delete((token,))
+                    pending.append(lines[token])
+            if not pending:
+                continue
+            if g < len(pins):
+                rewrite.insert(items[pins[g]].indices[0], *pending)
+            else:
+                # In front of a label that may follow.
+                last = own[g][-1]
+                rewrite.replace(last, *((lines[last],) if last in stay else ()), *pending)

@@ -1,0 +1,121 @@
+"""List scheduling: orders of a trace that put work where it would otherwise wait."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asmevo.propose.scheduler.layout import Layout, Order
+from asmevo.propose.scheduler.machine import TURN
+from asmevo.propose.scheduler.step import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristic:
+    """How to choose among what is ready.
+
+    ``far`` scales the latency that a load is taken to have. ``memory`` are turns between two
+    vector memory accesses, ``matrix`` between two matrix operations, as long as there is other
+    work. ``source`` prefers the original order to the longest chain, ``noise`` is the part of the
+    priority that is random.
+    """
+
+    name: str
+    far: float = 1.0
+    memory: int = 0
+    matrix: int = 0
+    source: bool = False
+    noise: float = 0.0
+
+
+HEURISTICS = (
+    Heuristic("critical path"),
+    Heuristic("original order unless it waits", source=True),
+    Heuristic("critical path, memory 8 turns apart", memory=8),
+    Heuristic("critical path, loads twice as far", far=2.0),
+    Heuristic("critical path, loads half as far", far=0.5),
+    Heuristic("original order, loads twice as far", far=2.0, source=True),
+    Heuristic("critical path, memory 16 turns apart", memory=16),
+    Heuristic("critical path, matrix operations between others", matrix=4, memory=4),
+    Heuristic("original order, memory 4 turns apart", memory=4, source=True),
+)
+
+
+def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
+    """A greedy order of a trace."""
+    steps, before = layout.steps, layout.constraints.before
+    items = layout.original
+    kept = set(items)
+    preds = {k: before[k] & kept for k in items}
+    after: dict[int, list[int]] = {k: [] for k in items}
+    for k in items:
+        for p in preds[k]:
+            after[p].append(k)
+    turns = {k: max(len(steps[k]), 1) for k in items}
+    distance: dict[tuple[int, int], int] = {}
+    height: dict[int, float] = {}
+    for k in reversed(items):
+        best = 0
+        for s in after[k]:
+            d = distance[k, s] = _distance(steps[k], steps[s], heuristic.far)
+            best = max(best, int(height[s]) + d)
+        height[k] = best + turns[k]
+    if heuristic.noise:
+        noise = random.Random(seed)  # noqa: S311 - reproducible, not secret
+        for k in items:
+            height[k] *= 1 + heuristic.noise * (noise.random() - 0.5)
+    ready_at = dict.fromkeys(items, 0)
+    waiting = {k: len(preds[k]) for k in items}
+    ready = [k for k in items if not waiting[k]]
+    memory = {k for k in items if any(s.vm for s in steps[k])}
+    matrix = {k for k in items if any(s.matrix for s in steps[k])}
+    order: list[int] = []
+    time = memory_free = matrix_free = 0
+    while ready:
+        chosen, best_rank = -1, (1 << 60, 0.0, 0)
+        for k in ready:
+            start = ready_at[k]
+            if k in memory and memory_free > start:
+                start = memory_free
+            elif k in matrix and matrix_free > start:
+                start = matrix_free
+            rank = (max(start - time, 0), float(k) if heuristic.source else -height[k], k)
+            if rank < best_rank:
+                chosen, best_rank = k, rank
+        ready.remove(chosen)
+        order.append(chosen)
+        time += best_rank[0]
+        if chosen in memory:
+            memory_free = time + heuristic.memory
+        if chosen in matrix:
+            busy = sum(s.matrix for s in steps[chosen]) // TURN
+            matrix_free = time + max(busy, heuristic.matrix)
+        for s in after[chosen]:
+            ready_at[s] = max(ready_at[s], time + distance[chosen, s])
+            waiting[s] -= 1
+            if not waiting[s]:
+                ready.append(s)
+        time += turns[chosen]
+    return tuple(order)
+
+
+def _distance(first: Sequence[Step], second: Sequence[Step], far: float) -> int:
+    """Turns from issuing one item to issuing another that depends on it."""
+    if not first or not second:
+        return 0
+    distance = len(first)
+    reads = 0
+    for step in second:
+        reads |= step.reads
+    for position, step in enumerate(first):
+        for op in (step, *step.inner):
+            if not op.writes & reads:
+                continue
+            clk = op.latency + op.pipe if op.load else op.matrix or op.alu
+            if op.load and op.vm:
+                clk = int(clk * far)
+            if op.matrix:
+                clk += 5 * TURN
+            distance = max(distance, position + max(clk // TURN, 1))
+    return distance

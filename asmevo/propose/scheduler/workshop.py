@@ -1,0 +1,184 @@
+"""The hot traces of a base under several freedoms, and the edits that put them in other orders."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from asmevo.codeobject.assembly import Edit
+from asmevo.isa.instruction import Unit
+from asmevo.isa.waits import outstanding
+from asmevo.propose.free_registers import FreeRegisters
+from asmevo.propose.preview import Preview
+from asmevo.propose.proposal import Evidence
+from asmevo.propose.repair import is_clean, repair
+from asmevo.propose.rule import RuleContext
+from asmevo.propose.scheduler.layout import Layout, Scored
+from asmevo.propose.scheduler.machine import MachineTimes
+from asmevo.propose.scheduler.order_constraints import stores_before
+from asmevo.propose.scheduler.rename import renamed
+from asmevo.propose.scheduler.step import Steps
+from asmevo.propose.scheduler.trace import Trace, Tracer
+from asmevo.propose.scheduler.walk import Walker
+
+DISJOINT = "accesses to different buffers do not overlap"
+_SMALLEST = 4
+Chosen = Sequence[tuple[Layout, Scored]]
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """What a schedule may take for granted, and change besides the order.
+
+    ``rename`` gives values registers of their own, ``disjoint`` lets memory accesses to different
+    buffers pass each other, ``joined`` moves instructions over branches that meet again, and
+    ``distance`` scales the time that vector memory is taken to need.
+    """
+
+    rename: bool = False
+    disjoint: bool = False
+    joined: bool = True
+    distance: float = 1.0
+
+    def describe(self) -> str:
+        parts = ["across branches that meet again" if self.joined else "within blocks"]
+        parts += ["registers of their own for values"] if self.rename else []
+        parts += [f"memory {self.distance:g} times as far"] if self.distance != 1.0 else []
+        return ", ".join(parts)
+
+
+class Variant:
+    """The layouts of all traces under one freedom."""
+
+    def __init__(self, workshop: Workshop, freedom: Freedom) -> None:
+        self.freedom = freedom
+        self._workshop = workshop
+        self._base = workshop.context
+        self.context = self._base
+        self._renamed: Preview | None = None
+        if freedom.rename:
+            self._rename()
+        context = self.context
+        evidence = context.evidence
+        program = context.program
+        traces = self._traces(context)
+        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance)
+        barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
+        entries = outstanding(program, [*(t.start for t in traces), *barriers])
+        walker = Walker(program, workshop.machine, frozenset(
+            (o.index, b) for b in barriers for o in entries[b]))
+        exposed = stores_before(program, context.cfg)
+        self.layouts: tuple[Layout, ...] = tuple(
+            layout for trace in traces
+            if len((layout := Layout(
+                context, trace, steps, walker, entries[trace.start],
+                workshop.executions(trace.start), exposed=exposed,
+                assume_disjoint=freedom.disjoint)).original) >= _SMALLEST)
+
+    def _traces(self, context: RuleContext) -> list[Trace]:
+        return Tracer(
+            context.program, context.cfg, live=context.live, fences=context.fences,
+            executed=self._workshop.executed, convert=self.freedom.joined,
+            joined=self.freedom.joined).traces()
+
+    def _rename(self) -> None:
+        base = self._base
+        traces = sorted(self._traces(base), key=lambda t: -self._workshop.executions(t.start))
+        rewrite = renamed(base, traces, FreeRegisters(
+            base.program, cfg=base.cfg, facts=base.effects, states=base.states))
+        if rewrite is None:
+            return
+        self._renamed = base.preview.apply(rewrite.edits("rename"))
+        self.context = RuleContext(replace(
+            base.evidence, program=self._renamed.program, lines=self._renamed.lines))
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether any register has another name than in the base."""
+        return self._renamed is not None
+
+    def edits(self, chosen: Chosen, reason: str) -> tuple[Edit, ...]:
+        """Edits of the base that put traces in these orders.
+
+        Empty when nothing changes, or when the result would lack waits, have hazards, or differ in
+        code that no profile has seen executed.
+        """
+        rewrite = self.context.rewrite()
+        for layout, scored in chosen:
+            layout.rewrite(rewrite, scored)
+        if not rewrite:
+            return ()
+        preview = repair(self.context, self.context.preview.apply(rewrite.edits(reason)))
+        if preview.lines == self.context.lines or not is_clean(self.context, preview):
+            return ()
+        edits = preview.edits(reason)
+        if self._renamed is not None:
+            preview = self._renamed.apply(edits)
+            edits = preview.edits(reason)
+        return edits if self._workshop.executes_changes(preview.lines) else ()
+
+
+class Workshop:
+    """Everything about one base that schedules of it share."""
+
+    def __init__(self, evidence: Evidence, machine: MachineTimes) -> None:
+        self.evidence = evidence
+        self.machine = machine
+        self.context = RuleContext(evidence)
+        self._variants: dict[Freedom, Variant] = {}
+
+    @cached_property
+    def executed(self) -> frozenset[int]:
+        """Instructions that a profile has seen; all when there is no profile."""
+        count = len(self.evidence.program)
+        if not self.evidence.profiles:
+            return frozenset(range(count))
+        return frozenset(
+            i for i in range(count)
+            if any(p.instructions[i].issued for p in self.evidence.profiles))
+
+    def executions(self, index: int) -> int:
+        """How often an instruction was executed, over all profiles alike."""
+        if not self.evidence.profiles:
+            return 1
+        total = 0.0
+        for profile in self.evidence.profiles:
+            waves = max(len(profile.waves), 1)
+            total += profile.instructions[index].issued / waves
+        return max(round(100 * total / len(self.evidence.profiles)), 1)
+
+    def variant(self, freedom: Freedom) -> Variant:
+        """The traces under a freedom, made once."""
+        if freedom not in self._variants:
+            self._variants[freedom] = Variant(self, freedom)
+        return self._variants[freedom]
+
+    def executes_changes(self, lines: Sequence[str]) -> bool:
+        """Whether all text that differs from the base was executed there.
+
+        Nothing speaks for an edit of other code.
+        """
+        if len(self.executed) == len(self.evidence.lines):
+            return True
+        old = self.evidence.lines
+        head = 0
+        while head < min(len(old), len(lines)) and old[head] == lines[head]:
+            head += 1
+        tail = 0
+        while tail < min(len(old), len(lines)) - head and old[-1 - tail] == lines[-1 - tail]:
+            tail += 1
+        matcher = difflib.SequenceMatcher(
+            None, old[head:len(old) - tail], lines[head:len(lines) - tail], autojunk=False)
+        executed = self.executed
+        last = len(old) - 1
+        return all(
+            min(index, last) in executed
+            for tag, start, stop, _, _ in matcher.get_opcodes() if tag != "equal"
+            for index in range(head + start, head + max(stop, start + 1)))
+
+
+def hottest(layouts: Iterable[Layout]) -> list[Layout]:
+    """Layouts by the time that is spent in them, most first."""
+    return sorted(layouts, key=lambda m: (-m.score(m.original).cost * m.weight, m.trace.start))
