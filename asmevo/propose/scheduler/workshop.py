@@ -25,6 +25,7 @@ from asmevo.propose.scheduler.walk import Walker
 
 DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
+_LEAST_SHARE = 0.003
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -180,5 +181,7 @@ class Workshop:
 
 
 def hottest(layouts: Iterable[Layout]) -> list[Layout]:
-    """Layouts by the time that is spent in them, most first."""
-    return sorted(layouts, key=lambda m: (-m.score(m.original).cost * m.weight, m.trace.start))
+    """Layouts by the time that is spent in them, most first, but for those that hardly matter."""
+    ranked = sorted(layouts, key=lambda m: (-m.time, m.trace.start))
+    total = sum(m.time for m in ranked)
+    return [m for m in ranked if m.time >= _LEAST_SHARE * total]
