@@ -44,12 +44,13 @@ class _State:
     def execute(self, i: Instruction) -> None:
         name: tuple[object, ...] = (i.op, i.encoding, i.modifiers)
         seen = mask(MODE)
-        for o in i.operands:
+        for n, o in enumerate(i.operands):
             if o.kind is not OperandKind.REGISTER:
                 name = (*name, o.text)
                 continue
-            seen |= mask(o.first, o.count)
-            read = bool(mask(o.first, o.count) & i.reads)
+            run = mask(o.first, o.count)
+            seen |= run
+            read = bool(run & i.reads) and not (n == 0 and not run & ~i.writes)
             name = (*name, self.run(o.first, o.count) if read else "result", o.neg, o.abs)
         name = (*name, tuple(self.value(r) for r in members(i.reads & ~seen)))
         space = i.unit.value

@@ -7,10 +7,8 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.propose.symbolic import effects
-from tests.propose.test_random_programs import INSTRUCTIONS
 
 from asmevo.codeobject.assembly import Assembly
 from asmevo.isa.hazards import hazards
@@ -23,6 +21,8 @@ from asmevo.propose.scheduler.machine import MachineTimes
 from asmevo.propose.scheduler.proposer import SchedulerProposer
 from asmevo.propose.scheduler.workshop import Freedom, Variant, Workshop
 from asmevo.propose.stochastic.proposer import StochasticProposer
+from tests.propose.symbolic import effects
+from tests.propose.test_random_programs import INSTRUCTIONS
 
 # A load under a mask behind an exchange through LDS that it has nothing to do with.
 HAMMOCK = """
@@ -51,8 +51,15 @@ def variant(kernels: Any, text: str, freedom: Freedom) -> Variant:
     return Workshop(kernels.evidence(text), MachineTimes()).variant(freedom)
 
 
-def found(preview: Preview) -> set[tuple[str, str, str, int]]:
-    return {v.signature for v in (*missing_waits(preview.program), *hazards(preview.program))}
+def found(preview: Preview) -> set[tuple[str, str, str]]:
+    """Missing waits and hazards but for the names of registers, which may change."""
+    return {v.shape for v in (*missing_waits(preview.program), *hazards(preview.program))}
+
+
+def waited(texts: list[str]) -> list[str]:
+    """The same with a wait behind every load."""
+    return [t for text in texts for t in (
+        (text, "s_waitcnt vmcnt(0) lgkmcnt(0)") if "load" in text or "read_" in text else (text,))]
 
 
 def proposals(proposer: Proposer, evidence: Evidence, count: int) -> Iterator[Proposal]:
@@ -67,8 +74,9 @@ def test_a_masked_load_rises_over_an_exchange_through_lds(kernels: Any) -> None:
     load = next(n for n, line in enumerate(lines) if line.startswith("buffer_load"))
     assert load < lines.index("s_barrier")
     # It still runs with its lanes only.
-    assert lines.index("s_and_saveexec_b64 s[20:21], vcc") < load
-    assert load < lines.index("s_or_b64 exec, exec, s[20:21]")
+    on = next(n for n, line in enumerate(lines) if line.startswith("s_and_saveexec"))
+    off = next(n for n, line in enumerate(lines) if line.startswith("s_or_b64 exec"))
+    assert on < load < off
 
 
 @pytest.mark.parametrize("body", [
@@ -156,22 +164,23 @@ def test_code_that_was_never_executed_is_left_alone(kernels: Any) -> None:
 
 
 @pytest.mark.parametrize("proposer", [
-    SchedulerProposer(tries=3, restarts=4), StochasticProposer(moves=60),
+    SchedulerProposer(tries=2, restarts=1), StochasticProposer(moves=30),
 ], ids=["scheduler", "stochastic"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(texts=st.lists(INSTRUCTIONS, min_size=4, max_size=24), masked=st.integers(0, 20))
 def test_random_programs_keep_what_they_compute(
         kernels: Any, proposer: Proposer, texts: list[str], masked: int) -> None:
     hammock = [
         "v_cmp_gt_u32_e32 vcc, v0, v1", "s_and_saveexec_b64 s[20:21], vcc",
         "s_cbranch_execz skip", "buffer_load_dword v2, v3, s[4:7], 0 offen", "skip:",
-        "s_or_b64 exec, exec, s[20:21]"]
+        "s_or_b64 exec, exec, s[20:21]", "s_waitcnt vmcnt(0)"]
+    texts = waited(texts)
     place = masked % (len(texts) + 1)
     texts = [*texts[:place], *hammock, *texts[place:]]
     context: RuleContext = kernels.context("\n".join((*texts, "s_endpgm")))
     expected = effects(context.preview)
     known = found(context.preview)
-    for proposal in proposals(proposer, context.evidence, 6):
+    for proposal in proposals(proposer, context.evidence, 4):
         after = context.preview.apply(proposal.edits)
         if not proposal.assumption:
             assert effects(after) == expected

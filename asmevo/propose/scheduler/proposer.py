@@ -151,8 +151,8 @@ class _Run:
                       sorted(best.values(), key=lambda b: -b[0])]
             yield from self._made(variant, chosen, f"{len(chosen)} traces that are faster alone")
 
-    def _made(self, variant: Variant, chosen: Sequence[tuple[Layout, Scored]], what: str) -> Iterator[
-            tuple[Proposal, _Parts]]:
+    def _made(self, variant: Variant, chosen: Sequence[tuple[Layout, Scored]],
+              what: str) -> Iterator[tuple[Proposal, _Parts]]:
         chosen = [c for c in chosen
                   if (variant.freedom, c[0].trace.start) not in self._barred]
         edits = variant.edits(chosen, NAME) if chosen else ()
