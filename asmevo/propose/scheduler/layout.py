@@ -32,7 +32,7 @@ class Layout:
 
     def __init__(self, context: RuleContext, trace: Trace, steps: Steps, walker: Walker,
                  entry: Sequence[Outstanding], weight: int, *, exposed: frozenset[int],
-                 assume_disjoint: bool) -> None:
+                 assume_disjoint: bool, constraints: OrderConstraints | None = None) -> None:
         self._context = context
         self.trace = trace
         self.weight = weight
@@ -44,7 +44,7 @@ class Layout:
             for i in item.indices
             if (instructions[i].wait is not None or instructions[i].unit is Unit.NOP)
             and i not in context.guards)
-        self.constraints = OrderConstraints(
+        self.constraints = constraints or OrderConstraints(
             program, trace, fences=context.fences, guards=context.guards, exposed=exposed,
             placed=self.placed, assume_disjoint=assume_disjoint)
         own = set(trace.indices())
@@ -72,6 +72,11 @@ class Layout:
         if item.pinned and len(kept) > 1:
             return (self._steps.region(kept),)
         return tuple(self._steps[i] for i in kept)
+
+    @property
+    def time(self) -> int:
+        """Clk of all executions as it is."""
+        return self.score(self.original).cost * self.weight
 
     def score(self, order: Order) -> Scored:
         """The cost of an order and the waits that it needs."""

@@ -95,6 +95,9 @@ class OrderConstraints:
             for index in kept:
                 reads |= instructions[index].reads
                 writes |= instructions[index].writes
+            if len(kept) > 1 and not item.pinned:
+                # Lanes are switched back on: behind it EXEC is what it was.
+                writes &= ~EXEC_MASK
             for register in members(reads):
                 if register in writer:
                     before.add(writer[register])
@@ -102,9 +105,6 @@ class OrderConstraints:
                 if register in writer:
                     before.add(writer[register])
                 before.update(readers.get(register, ()))
-            if len(kept) > 1 and not item.pinned:
-                # Lanes are switched back on: behind it EXEC is what it was.
-                writes &= ~EXEC_MASK
             is_barrier = any(instructions[i].unit is Unit.BARRIER or i in guards for i in kept)
             own = [self._access(k, i, versions, i in exposed) for i in kept
                    if touches_memory(instructions[i])]

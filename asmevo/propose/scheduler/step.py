@@ -30,10 +30,11 @@ class Step:
     """``alu`` and ``matrix`` are clk of the vector ALU and of the matrix pipe, ``whole`` that the
     operation needs both. ``vm``, ``lds`` and ``scalar`` say which counter counts it and in which
     order; ``pipe`` are clk of its memory pipe and ``latency`` those until it is done, without them.
-    ``extra`` are clk that it takes besides its turn. ``inner`` are memory operations of a region that
-    counts as one step, each of which may or may not be issued. ``memory`` says that it
-    reads or writes memory; ``unseen`` are registers that code uses
-    to which it may lead and which no profile has seen executed: no wait is put there.
+    ``extra`` are clk that it takes besides its turn, ``memory`` says that it reads or writes
+    memory.
+    A ``region`` counts as one step: ``inner`` are its memory operations, each of which may or may
+    not be issued. ``unseen`` are registers used by code that a branch may lead to and that no
+    profile has seen executed: no wait is put there.
     """
 
     index: int
@@ -62,8 +63,7 @@ class Step:
 
 
 class Steps:
-    """The steps of a program's instructions on a machine; ``distance`` scales vector memory's latency.
-    """
+    """The steps of a program's instructions; ``distance`` scales vector memory's latency."""
 
     def __init__(self, program: Program, profiles: Sequence[Profile], machine: MachineTimes,
                  distance: float = 1.0) -> None:
@@ -154,7 +154,8 @@ class Steps:
         return found
 
     def executed(self, index: int) -> bool:
-        return any(p.instructions[index].issued for p in self._profiles)
+        """Whether a profile has seen an instruction executed, or there is none to tell."""
+        return not self._profiles or any(p.instructions[index].issued for p in self._profiles)
 
     def _observed(self, indices: Sequence[int]) -> int:
         """Clk of one pass through a region as profiled, waits for memory apart."""

@@ -25,6 +25,7 @@ from asmevo.propose.scheduler.walk import Walker
 
 DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
+_LEAST_SHARE = 0.003
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -52,18 +53,23 @@ class Freedom:
 class Variant:
     """The layouts of all traces under one freedom."""
 
-    def __init__(self, workshop: Workshop, freedom: Freedom) -> None:
+    def __init__(self, workshop: Workshop, freedom: Freedom, like: Variant | None) -> None:
+        """``like`` is a variant that differs in distance only, if there is one already."""
         self.freedom = freedom
         self._workshop = workshop
         self._base = workshop.context
         self.context = self._base
         self._renamed: Preview | None = None
-        if freedom.rename:
+        if like is not None:
+            self.context, self._renamed = like.context, like._renamed
+        elif freedom.rename:
             self._rename()
         context = self.context
         evidence = context.evidence
         program = context.program
-        traces = self._traces(context)
+        traces = ([m.trace for m in like.layouts] if like is not None
+                  else self._traces(context))
+        known = ({m.trace.start: m.constraints for m in like.layouts} if like is not None else {})
         steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance)
         barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
         entries = outstanding(program, [*(t.start for t in traces), *barriers])
@@ -75,7 +81,8 @@ class Variant:
             if len((layout := Layout(
                 context, trace, steps, walker, entries[trace.start],
                 workshop.executions(trace.start), exposed=exposed,
-                assume_disjoint=freedom.disjoint)).original) >= _SMALLEST)
+                assume_disjoint=freedom.disjoint,
+                constraints=known.get(trace.start))).original) >= _SMALLEST)
 
     def _traces(self, context: RuleContext) -> list[Trace]:
         return Tracer(
@@ -115,6 +122,8 @@ class Variant:
             return ()
         edits = preview.edits(reason)
         if self._renamed is not None:
+            if not _shapes(preview) <= _shapes(self._base.preview):
+                return ()
             preview = self._renamed.apply(edits)
             edits = preview.edits(reason)
         return edits if self._workshop.executes_changes(preview.lines) else ()
@@ -152,7 +161,9 @@ class Workshop:
     def variant(self, freedom: Freedom) -> Variant:
         """The traces under a freedom, made once."""
         if freedom not in self._variants:
-            self._variants[freedom] = Variant(self, freedom)
+            like = next((v for f, v in self._variants.items()
+                         if replace(f, distance=freedom.distance) == freedom), None)
+            self._variants[freedom] = Variant(self, freedom, like)
         return self._variants[freedom]
 
     def executes_changes(self, lines: Sequence[str]) -> bool:
@@ -179,6 +190,13 @@ class Workshop:
             for index in range(head + start, head + max(stop, start + 1)))
 
 
+def _shapes(preview: Preview) -> set[tuple[str, str, str]]:
+    """Missing waits and hazards but for the names of registers."""
+    return {v.shape for v in (*preview.missing, *preview.hazards)}
+
+
 def hottest(layouts: Iterable[Layout]) -> list[Layout]:
-    """Layouts by the time that is spent in them, most first."""
-    return sorted(layouts, key=lambda m: (-m.score(m.original).cost * m.weight, m.trace.start))
+    """Layouts by the time that is spent in them, most first, but for those that hardly matter."""
+    ranked = sorted(layouts, key=lambda m: (-m.time, m.trace.start))
+    total = sum(m.time for m in ranked)
+    return [m for m in ranked if m.time >= _LEAST_SHARE * total]
