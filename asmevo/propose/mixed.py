@@ -24,6 +24,8 @@ from asmevo.propose.proposal import (
     Spending,
 )
 
+# Some take seconds for a proposal, and know one direction only.
+_ASTRAY = 8
 _CLOCKS = ("nominal", "measured")
 
 
@@ -33,8 +35,8 @@ class MixedProposer:
     Each of ``proposers`` first gets ``first`` proposals, in their order; then the next is drawn by
     what each has gained per second in this run, its experience before this call and the feedback
     within it. Old gains fade with ``half_life`` (seconds without another). A proposer that has
-    nothing left drops out, and so does one of which ``patience`` proposals in a row were duplicates
-    or not asked for.
+    nothing left drops out for this call, and so does one of which ``patience`` proposals in a row
+    were duplicates, or eight along directions that are not asked for.
 
     With ``clock="nominal"`` a proposal counts with the seconds that judging one typically takes
     plus those of ``overhead`` (by name) for making it, and the same seed gives the same choices;
@@ -91,10 +93,15 @@ class MixedProposer:
             while arms:
                 arm = self._next(arms, chance)
                 proposal = arm.next() if arm.silent < self._patience else None
-                if proposal is None:
+                if proposal is None or arm.astray >= _ASTRAY:
                     arms.remove(arm)
                     arm.proposals.close()
                     continue
+                if evidence.directions and proposal.direction not in evidence.directions:
+                    arm.feedback = None
+                    arm.astray += 1
+                    continue
+                arm.astray = 0
                 feedback = yield proposal
                 gain = _gain(feedback, best)
                 best *= math.exp(gain)
@@ -119,8 +126,10 @@ class MixedProposer:
 
 @dataclass
 class _Arm:
-    """One proposer at work. ``silent`` counts its latest proposals of which nothing was heard,
-    ``took`` is the seconds that making the last one took.
+    """One proposer at work.
+
+    ``silent`` counts its latest proposals of which nothing was heard, ``astray`` those along other
+    directions; ``took`` is the seconds that making the last one took.
     """
 
     name: str
@@ -128,6 +137,7 @@ class _Arm:
     pace: Pace
     proposed: int
     silent: int = 0
+    astray: int = 0
     feedback: Feedback | None = None
     made: Proposal | None = None
     took: float = 0.0

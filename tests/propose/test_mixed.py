@@ -35,6 +35,7 @@ class Fake:
     heard: list[Feedback | None] = field(default_factory=list)
     closed: bool = False
     folder: Path | None = None
+    direction: Direction = Direction.SIMPLIFICATION
 
     def prepare(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +45,7 @@ class Fake:
             for number in range(self.count):
                 edit = Edit(KERNEL, 0, 1, (f"s_nop {number}",), self.label)
                 self.heard.append((yield Proposal(
-                    (edit,), self.label, Direction.SIMPLIFICATION, "")))
+                    (edit,), self.label, self.direction, "")))
         finally:
             self.closed = True
 
@@ -195,6 +196,16 @@ def test_one_that_only_repeats_itself_drops_out(evidence: Evidence) -> None:
     mixed = MixedProposer({"stuck": stuck, "other": Fake("other", 100)}, patience=10)
     assert shares(played(mixed, evidence, judge, 1000)) == {"stuck": 10, "other": 100}
     assert stuck.closed
+
+
+def test_one_of_another_direction_drops_out(evidence: Evidence) -> None:
+    wanted = replace(evidence, directions=(Direction.MEMORY_ACCESS,))
+    simple = Fake("simple")
+    mixed = MixedProposer({"simple": simple, "memory": Fake(
+        "memory", 20, direction=Direction.MEMORY_ACCESS)})
+    assert shares(played(mixed, wanted, refused, 100)) == {"memory": 20}
+    assert len(simple.heard) == 8
+    assert simple.closed
 
 
 def test_all_are_closed_when_the_search_has_enough(evidence: Evidence) -> None:
