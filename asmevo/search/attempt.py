@@ -134,9 +134,9 @@ class Finish:
     """The end of an assignment; ``exhausted`` when the proposer had nothing new left.
 
     ``duplicates`` were not judged again, ``blocked`` not judged for their kind. ``busy`` is the
-    worker's seconds, ``gates`` those of them inside the gates, ``spent`` what no attempt has
-    accounted for. ``kept`` names the parts in the final state of a composition, whose verified
-    speedup is ``speedup``.
+    worker's seconds, ``gates`` those of them inside the gates and ``proposing`` those in the
+    proposer, ``spent`` what no attempt has accounted for. ``kept`` names the parts in the final
+    state of a composition, whose verified speedup is ``speedup``.
     """
 
     assignment: int
@@ -145,6 +145,7 @@ class Finish:
     blocked: int = 0
     busy: float = 0.0
     gates: float = 0.0
+    proposing: float = 0.0
     spent: Spending = NOTHING_SPENT
     kept: tuple[str, ...] = ()
     speedup: float = 1.0

@@ -63,6 +63,7 @@ class Tally:
     gained: dict[Direction, float] = field(default_factory=lambda: defaultdict(float))
     gate_seconds: float = 0.0
     busy_seconds: float = 0.0
+    proposing_seconds: float = 0.0
 
     def attempted(self, event: Attempted,
                   parts: Sequence[Share] | None = None) -> None:
@@ -98,6 +99,7 @@ class Tally:
         self.duplicates += event.duplicates
         self.blocked += event.blocked
         self.busy_seconds += event.busy
+        self.proposing_seconds += event.proposing
 
     def fault(self, event: Fault) -> None:
         self.faults += 1
