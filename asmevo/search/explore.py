@@ -16,9 +16,6 @@ from asmevo.search.events import ParentFact
 from asmevo.search.fingerprint import fingerprint
 from asmevo.search.memory import stopped_by
 
-BARREN = 400
-"""Proposals in a row that bring nothing to judge, after which a proposer counts as exhausted."""
-
 
 class Bench(Protocol):
     """Where candidates of one kernel are proposed and judged."""
@@ -58,12 +55,14 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
     skip = assignment.skip
     # Attempts of an earlier sitting that are still to come by again.
     owed = skip + sum(judged.own for judged in known.values())
-    gates = 0.0
+    gates = proposing = 0.0
     duplicates = blocked = barren = 0
     exhausted = reached = False
     feedback: Feedback | None = None
     while (left > 0 or owed > 0) and not reached:
+        asked = time.perf_counter()
         proposal = source.next(feedback)
+        proposing += time.perf_counter() - asked
         if proposal is None:
             exhausted = True
             break
@@ -71,7 +70,7 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
             proposal = replace(proposal, proposer=bench.proposer_name)
         feedback = None
         barren += 1
-        if barren > BARREN:
+        if barren > assignment.barren:
             exhausted = True
             break
         wanted = assignment.directions
@@ -122,7 +121,7 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
     source.close()
     return Finish(
         assignment.number, exhausted, duplicates, blocked, time.perf_counter() - started, gates,
-        source.spending(), source.kept, source.speedup)
+        proposing, source.spending(), source.kept, source.speedup)
 
 
 class _Source:

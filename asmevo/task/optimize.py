@@ -222,7 +222,7 @@ def _overhead(tally: Tally, worker_seconds: float) -> dict[str, float]:
     """Where the time of the workers went."""
     return {
         "worker_seconds": worker_seconds, "gate_seconds": tally.gate_seconds,
-        "busy_seconds": tally.busy_seconds,
+        "busy_seconds": tally.busy_seconds, "proposing_seconds": tally.proposing_seconds,
         "share": 1.0 - tally.gate_seconds / max(worker_seconds, 1e-9),
     }
 

@@ -182,7 +182,7 @@ def facts(events: Sequence[AnyEvent]) -> list[dict[str, object]]:
     out = []
     for event in events:
         data = event.to_json()
-        for name in ("number", "seconds", "took", "busy", "gates"):
+        for name in ("number", "seconds", "took", "busy", "gates", "proposing"):
             data.pop(name, None)
         out.append(data)
     return out

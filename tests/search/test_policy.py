@@ -65,20 +65,35 @@ def test_greedy_stays_with_the_best() -> None:
     assert back.base == 2
 
 
-def test_team_keeps_to_its_direction_and_then_steals_on_the_same_node() -> None:
+def test_team_tries_all_directions_and_then_prefers_what_gains() -> None:
+    team = TeamPlanner(policies=("best",))
+    tried: dict[tuple[int, Direction], int] = {(0, d): 16 for d in Direction}
+    del tried[0, Direction.SIMPLIFICATION]
+    plan = team.plan(0, view(tried=tried))
+    assert plan is not None
+    assert plan.directions == (Direction.SIMPLIFICATION,)
+    tried[0, Direction.SIMPLIFICATION] = 16
+    plan = team.plan(0, view(tried=tried, gained={Direction.MEMORY_ACCESS: 0.05}))
+    assert plan is not None
+    assert plan.directions == (Direction.MEMORY_ACCESS,)
+    # Until it has not gained anything for long.
+    tried[4, Direction.MEMORY_ACCESS] = 100
+    plan = team.plan(0, view(tried=tried, gained={Direction.MEMORY_ACCESS: 0.05}))
+    assert plan is not None
+    assert plan.directions != (Direction.MEMORY_ACCESS,)
+
+
+def test_team_steals_on_the_same_node_before_it_turns_to_another() -> None:
     memory = Memory()
     team = TeamPlanner(policies=("best",))
-    first, second = Direction.LATENCY_HIDING, Direction.DEPENDENCY_CHAINS
+    first, second, third, *_ = Direction
     plan = team.plan(0, view(memory=memory, in_flight=(at(1, 4, second),)))
     assert plan is not None
     assert (plan.base, plan.directions) == (4, (first,))
     memory.mark_dry(4, (first,))
-    stolen = team.plan(0, view(
-        memory=memory, in_flight=(at(1, 4, second),),
-        tried={(4, Direction.REGISTER_PRESSURE): 5, (4, Direction.MEMORY_ACCESS): 2,
-               (4, Direction.SIMPLIFICATION): 3}))
+    stolen = team.plan(0, view(memory=memory, in_flight=(at(1, 4, second),)))
     assert stolen is not None
-    assert (stolen.base, stolen.directions) == (4, (Direction.MEMORY_ACCESS,))
+    assert (stolen.base, stolen.directions) == (4, (third,))
 
 
 def test_no_two_workers_get_the_same_node_and_direction() -> None:

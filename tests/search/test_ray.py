@@ -79,7 +79,7 @@ def test_a_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ConnectionError("nobody listens")
 
     monkeypatch.setattr(ray, "init", nowhere)
-    with pytest.raises(RayError, match="no Ray cluster at 127.0.0.1:1"):
+    with pytest.raises(RayError, match=r"no Ray cluster at 127\.0\.0\.1:1"):
         RayExecutor(FakeBench, 1, address="127.0.0.1:1")
 
 

@@ -11,10 +11,10 @@ from asmevo.search.supervision import Thresholds
 from tests.search.fakes import FakeBench, controller, facts, lineage_of, root, state
 from tests.search.resuming import Dying, Killed, restore
 
-THRESHOLDS = Thresholds(no_progress=10, window=10, hypothesis=3, redirects=1)
+THRESHOLDS = Thresholds(no_progress=8, window=8, hypothesis=3, redirects=1)
 
 
-def new(journal: MemoryJournal, attempts: int = 60):  # type: ignore[no-untyped-def]
+def new(journal: MemoryJournal, attempts: int = 80):  # type: ignore[no-untyped-def]
     bench = FakeBench(costs=(200,) * 15, floor=197, clashes=((0, 5), (3, 8)), steps=(1, 2, 12),
                       limit=25)
     return controller(
@@ -50,7 +50,7 @@ def test_killed_and_resumed_it_is_the_same_run(after: int, before: bool) -> None
     assert made.run(restore(made, resumed)) == WHY
     assert plain(resumed.events) == plain(WHOLE.events)
     assert lineage_of(made) == lineage_of(WHOLE_RUN)
-    assert made.state.budget.used == WHOLE_RUN.state.budget.used == 60
+    assert made.state.budget.used == WHOLE_RUN.state.budget.used == 80
     assert made.state.tally == WHOLE_RUN.state.tally or _close(made, WHOLE_RUN)
 
 
@@ -79,7 +79,7 @@ def test_killed_again_and_again() -> None:
     assert isinstance(journal.events[-1], Ended)
     assert lineage_of(made) == lineage_of(WHOLE_RUN)
     attempted = [e.attempt for e in journal.events if isinstance(e, Attempted)]
-    assert attempted == list(range(1, 61))
+    assert attempted == list(range(1, 81))
 
 
 def test_seconds_are_counted_over_all_sittings() -> None:
@@ -99,11 +99,11 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended() -> None:
     made = new(journal, attempts=30)
     assert made.run() == "attempts"
     resumed = MemoryJournal(list(journal.entries))
-    again = new(resumed, attempts=60)
+    again = new(resumed, attempts=80)
     restore(again, resumed)
     assert again.run() == "attempts"
     attempted = [e for e in resumed.events if isinstance(e, Attempted)]
-    assert [e.attempt for e in attempted] == list(range(1, 61))
+    assert [e.attempt for e in attempted] == list(range(1, 81))
     marks = [e.fingerprint for e in attempted if not e.duplicate]
     assert len(marks) == len(set(marks))
 

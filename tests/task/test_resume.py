@@ -33,7 +33,7 @@ def facts(events: tuple[AnyEvent, ...]) -> list[dict[str, Any]]:
             continue
         run_id = events[0].run_id if isinstance(events[0], Started) else ""
         data = json.loads(json.dumps(event.to_json()).replace(run_id, "run"))
-        for name in ("number", "seconds", "took", "busy", "gates", "attempts_used"):
+        for name in ("number", "seconds", "took", "busy", "gates", "proposing", "attempts_used"):
             data.pop(name, None)
         out.append(data)
     return out
