@@ -15,7 +15,7 @@ from asmevo.isa.program import Program
 from asmevo.registry.records import RunRecord
 from asmevo.registry.registry import Registry
 from asmevo.report import version_profile
-from asmevo.report.comparison import find_results, load_result
+from asmevo.report.comparison import find_results, load_result, overrides
 from asmevo.report.search_state import SearchState
 from asmevo.report.stored_events import stored_events
 from asmevo.report.version_profile import VersionProfile
@@ -115,7 +115,8 @@ def _loaded(result: Mapping[str, Any] | None, folder: Path | None, record: RunRe
     if result is None:
         assert record is not None
         result = _made_result(record, state, registry)
-    run = StoredRun(result, state, folder, record, config, _overrides(folder), missing=missing)
+    run = StoredRun(result, state, folder, record, config,
+                    () if folder is None else overrides(folder), missing=missing)
     symbol = str(result.get("symbol") or "")
     run.original = _program(result.get("original_sha256"), symbol, registry, missing)
     if result.get("replacement_sha256"):
@@ -135,14 +136,6 @@ def _config(folder: Path | None, record: RunRecord | None, registry: Registry,
             missing.append(f"The configuration cannot be read: {error}.")
     file = None if folder is None else folder / ".hydra" / "config.yaml"
     return file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
-
-
-def _overrides(folder: Path | None) -> tuple[str, ...]:
-    file = None if folder is None else folder / ".hydra" / "overrides.yaml"
-    if file is None or not file.is_file():
-        return ()
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return tuple(line[2:].strip("'\"") for line in lines if line.startswith("- "))
 
 
 def _events(folder: Path | None, record: RunRecord | None, registry: Registry,
