@@ -173,8 +173,9 @@ def without_turns(number: int, numbers: Numbers) -> tuple[Sum, int, int]:
 
 def high_without_turns(number: int, numbers: Numbers) -> int:
     """An upper word without its constant and the carries of pointers, which follow from the lower
-    word."""
+    word; how many of a loop's steps are taken at once, and after how many, is told by that, too."""
     kept = {}
+    steps = set()
     for term, coefficient in numbers.linear(number)[1]:
         form = numbers.forms[term]
         parts = numbers.parts(term)
@@ -182,7 +183,13 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
             continue
         if is_carry_of_pointer(term, numbers):
             continue
+        if form[0] == "trip" and _is_multiple(coefficient, 1):
+            steps.add(parts[0])
+            coefficient = 1
         kept[term] = coefficient
+    for step in steps:
+        if step in kept and _is_multiple(kept[step], 1):
+            del kept[step]
     return numbers.sum_of(kept)
 
 

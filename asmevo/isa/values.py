@@ -324,6 +324,8 @@ class _Numbering:
         if index in self.graph.cfg.unknown:
             return self.numbers.atom(("unknown", i.text, register), taint=Taint.HARDWARE)
         operands, implied = self.graph.inputs(index)
+        if self.graph.low_words(index, register):
+            operands = tuple(words[:1] for words in operands)
         arguments = Arguments(tuple(tuple(number(n) for n in words) for words in operands),
                               {r: number(n) for r, n in implied.items()})
         target = i.operands[0] if i.operands else None

@@ -68,7 +68,6 @@ class LoopCopies:
         if any(u is None for u in users) or any(f is None for f in fetchers):
             return None
         head, rest = next(self._labels), next(self._labels)
-        counter = text(loop.count.counter)
         return [
             *loop.count.branch(depth, rest, temporary, more=False),
             f"{head}:",
@@ -76,7 +75,10 @@ class LoopCopies:
             *(line for user in users for line in user or []),
             *loop.count.branch(depth, head, temporary, more=True),
             f"{rest}:",
-            f"s_mov_b32 {counter}, {counter}",
+            # Here the loop's values join that may have been through the batches: who follows them
+            # finds the same ones as in the batches.
+            *(f"{'v_mov_b32_e32' if r >= VGPR0 else 's_mov_b32'} {text(r)}, {text(r)}"
+              for r in members(loop.running)),
         ]
 
     def with_exits(self) -> tuple[list[str], list[str], list[str]] | None:

@@ -21,6 +21,7 @@ from asmevo.isa.registers import (
     M0_MASK,
     MODE_MASK,
     SCC_MASK,
+    SGPR_LIMIT,
     VGPR0,
     mask,
     members,
@@ -46,7 +47,8 @@ class PipelinedLoop:
     ``masked`` says that lanes leave the loop one by one; ``summed`` are registers in which rounds
     of the using half build on one another, and ``overwritten`` what the fetching half writes.
     ``rounds`` is how often the loop is run when it is entered, if a profile tells; ``count`` tells
-    how many rounds are left, if that can be told. ``drains``: what the last rounds use may be done
+    how many rounds are left, if that can be told; ``running`` are registers that the fetching half
+    takes from one round to the next. ``drains``: what the last rounds use may be done
     behind the loop; without it the last round has to be one of the original's.
     """
 
@@ -64,6 +66,7 @@ class PipelinedLoop:
     rounds: float | None
     count: RoundCount | None
     drains: bool
+    running: int
 
 
 def pipelined_loops(context: RuleContext) -> Iterator[PipelinedLoop]:
@@ -241,12 +244,15 @@ def _carried(
     scalars = (kept | given) & ~ALL_VGPR_MASK
     if scalars or loaded & SCC_MASK:
         return None
+    running = 0
     # The using half may overwrite its own copies, but nothing that the fetching half goes on with.
     for index in ahead:
         for register in members(instructions[index].reads & ~_STATE):
             producer, before = definitions.of(index, register)
-            if producer is not None and before and written_behind & mask(register) & ~loaded:
-                return None
+            if producer is not None and before:
+                running |= mask(register)
+                if written_behind & mask(register) & ~loaded:
+                    return None
             if producer in load_set:
                 return None
     if written_behind & kept or written_behind & given:
@@ -256,7 +262,8 @@ def _carried(
     return PipelinedLoop(start, latch, tuple(ahead), tuple(behind), tuple(loads), loaded, kept,
                          made, masked, summed, written_ahead,
                          context.rounds(context.cfg.blocks[context.cfg.block_of[start]]),
-                         None if masked else RoundCount.of(context, start, latch, ahead), drains)
+                         None if masked else RoundCount.of(context, start, latch, ahead), drains,
+                         running & (ALL_VGPR_MASK | mask(0, SGPR_LIMIT)))
 
 
 def _live_after(context: RuleContext, latch: int) -> int:
