@@ -26,6 +26,7 @@ from asmevo.propose.scheduler.walk import Walker
 DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
 _LEAST_SHARE = 0.003
+_ONCE = 120  # executions by 100 waves
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -70,7 +71,8 @@ class Variant:
         traces = ([m.trace for m in like.layouts] if like is not None
                   else self._traces(context))
         known = ({m.trace.start: m.constraints for m in like.layouts} if like is not None else {})
-        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance)
+        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance,
+                      [tuple(t.indices()) for t in traces])
         barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
         entries = outstanding(program, [*(t.start for t in traces), *barriers])
         walker = Walker(program, workshop.machine, frozenset(
@@ -82,6 +84,8 @@ class Variant:
                 context, trace, steps, walker, entries[trace.start],
                 workshop.executions(trace.start), exposed=exposed,
                 assume_disjoint=freedom.disjoint,
+                # A wave that comes by once has to wait for the code.
+                cold=workshop.executions(trace.start) <= _ONCE,
                 constraints=known.get(trace.start))).original) >= _SMALLEST)
 
     def _traces(self, context: RuleContext) -> list[Trace]:
