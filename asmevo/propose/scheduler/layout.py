@@ -32,7 +32,7 @@ class Layout:
 
     def __init__(self, context: RuleContext, trace: Trace, steps: Steps, walker: Walker,
                  entry: Sequence[Outstanding], weight: int, *, exposed: frozenset[int],
-                 assume_disjoint: bool, cold: bool = False,
+                 assume_disjoint: bool, cold: bool = False, seen: frozenset[int] | None = None,
                  constraints: OrderConstraints | None = None) -> None:
         self._context = context
         self.trace = trace
@@ -47,7 +47,7 @@ class Layout:
             and i not in context.guards)
         self.constraints = constraints or OrderConstraints(
             program, trace, fences=context.fences, guards=context.guards, exposed=exposed,
-            placed=self.placed, assume_disjoint=assume_disjoint)
+            placed=self.placed, assume_disjoint=assume_disjoint, seen=seen)
         own = set(trace.indices())
         self._entry = Flight.of(
             [o for o in entry if not trace.loops or o.index not in own],
