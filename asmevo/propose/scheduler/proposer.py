@@ -58,7 +58,8 @@ class SchedulerProposer:
             for rename in (True, False):
                 found += [Freedom(rename, True, True, distance),
                           Freedom(rename, False, True, distance)]
-        return [*found, *(replace(f, joined=False) for f in found)]
+        opened = [replace(f, closed=False) for f in found]
+        return [*found, *opened, *(replace(f, joined=False) for f in found)]
 
 
 _Parts = tuple[Variant, tuple[tuple[Layout, Scored], ...]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from asmevo.isa.access_width import access_bytes
@@ -14,6 +14,7 @@ from asmevo.isa.program import Program
 from asmevo.isa.targets import model
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 from asmevo.propose.scheduler.machine import TURN, MachineTimes
+from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.order_constraints import touches_memory
 
 _WAVE = 64
@@ -63,10 +64,13 @@ class Step:
 
 
 class Steps:
-    """The steps of a program's instructions; ``distance`` scales vector memory's latency."""
+    """The steps of a program's instructions; ``distance`` scales vector memory's latency.
+
+    ``paths`` are instructions in the order of execution, for what the profiles tell of latencies.
+    """
 
     def __init__(self, program: Program, profiles: Sequence[Profile], machine: MachineTimes,
-                 distance: float = 1.0) -> None:
+                 distance: float = 1.0, paths: Iterable[Sequence[int]] = ()) -> None:
         self._distance = distance
         self.program = program
         self._profiles = profiles
@@ -74,6 +78,7 @@ class Steps:
         self._isa = model(program.isa)
         self._cfg = Cfg.of(program)
         self._known: dict[int, Step] = {}
+        self._observed_latency = observed_latencies(program, profiles, paths)
         self._vmem_sharing, self._lds_sharing = _sharing(profiles)
 
     def __getitem__(self, index: int) -> Step:
@@ -173,6 +178,8 @@ class Steps:
         machine = self._machine
         if not i.is_load:
             return machine.store
+        if index in self._observed_latency:
+            return max(self._observed_latency[index] - TURN, machine.l1)
         found = []
         for profile in self._profiles:
             memory = profile.instructions[index].memory

@@ -26,6 +26,7 @@ from asmevo.propose.scheduler.walk import Walker
 DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
 _LEAST_SHARE = 0.003
+_ONCE = 120  # executions by 100 waves
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -34,7 +35,8 @@ class Freedom:
     """What a schedule may take for granted, and change besides the order.
 
     ``rename`` gives values registers of their own, ``disjoint`` lets memory accesses to different
-    buffers pass each other, ``joined`` moves instructions over branches that meet again, and
+    buffers pass each other, ``joined`` moves instructions over branches that meet again, but not
+    where there is code between them that no profile has seen executed if ``closed``, and
     ``distance`` scales the time that vector memory is taken to need.
     """
 
@@ -42,9 +44,11 @@ class Freedom:
     disjoint: bool = False
     joined: bool = True
     distance: float = 1.0
+    closed: bool = True
 
     def describe(self) -> str:
         parts = ["across branches that meet again" if self.joined else "within blocks"]
+        parts += ["unseen code included"] if self.joined and not self.closed else []
         parts += ["registers of their own for values"] if self.rename else []
         parts += [f"memory {self.distance:g} times as far"] if self.distance != 1.0 else []
         return ", ".join(parts)
@@ -70,7 +74,8 @@ class Variant:
         traces = ([m.trace for m in like.layouts] if like is not None
                   else self._traces(context))
         known = ({m.trace.start: m.constraints for m in like.layouts} if like is not None else {})
-        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance)
+        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance,
+                      [tuple(t.indices()) for t in traces])
         barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
         entries = outstanding(program, [*(t.start for t in traces), *barriers])
         walker = Walker(program, workshop.machine, frozenset(
@@ -82,6 +87,9 @@ class Variant:
                 context, trace, steps, walker, entries[trace.start],
                 workshop.executions(trace.start), exposed=exposed,
                 assume_disjoint=freedom.disjoint,
+                seen=workshop.executed if freedom.closed else None,
+                # A wave that comes by once has to wait for the code.
+                cold=workshop.executions(trace.start) <= _ONCE,
                 constraints=known.get(trace.start))).original) >= _SMALLEST)
 
     def _traces(self, context: RuleContext) -> list[Trace]:
@@ -98,8 +106,21 @@ class Variant:
         if rewrite is None:
             return
         self._renamed = base.preview.apply(rewrite.edits("rename"))
-        self.context = RuleContext(replace(
-            base.evidence, program=self._renamed.program, lines=self._renamed.lines))
+        self.context = self._with(self._renamed)
+
+    def _with(self, preview: Preview) -> RuleContext:
+        """The base's evidence with other names of registers."""
+        return RuleContext(replace(
+            self._base.evidence, program=preview.program, lines=preview.lines))
+
+    def _renamed_in(self, chosen: Chosen) -> Preview:
+        """The base with the new names in some traces only: each trace's are its own affair."""
+        rewrite = self._base.rewrite()
+        for layout, _ in chosen:
+            for index in layout.trace.indices():
+                if self.context.lines[index] != self._base.lines[index]:
+                    rewrite.replace(index, self.context.lines[index])
+        return self._base.preview.apply(rewrite.edits("rename"))
 
     @property
     def is_renamed(self) -> bool:
@@ -112,21 +133,23 @@ class Variant:
         Empty when nothing changes, or when the result would lack waits, have hazards, or differ in
         code that no profile has seen executed.
         """
-        rewrite = self.context.rewrite()
+        renamed_base = self._renamed_in(chosen) if self._renamed is not None else None
+        context = self.context if renamed_base is None else self._with(renamed_base)
+        rewrite = context.rewrite()
         for layout, scored in chosen:
             layout.rewrite(rewrite, scored)
         if not rewrite:
             return ()
-        preview = repair(self.context, self.context.preview.apply(rewrite.edits(reason)))
-        if preview.lines == self.context.lines or not is_clean(self.context, preview):
+        preview = repair(context, context.preview.apply(rewrite.edits(reason)))
+        if preview.lines == context.lines or not is_clean(context, preview):
             return ()
-        edits = preview.edits(reason)
-        if self._renamed is not None:
+        if renamed_base is not None:
             if not _shapes(preview) <= _shapes(self._base.preview):
                 return ()
-            preview = self._renamed.apply(edits)
-            edits = preview.edits(reason)
-        return edits if self._workshop.executes_changes(preview.lines) else ()
+            preview = renamed_base.apply(preview.edits(reason))
+        if not self._workshop.executes_changes(preview.lines):
+            return ()
+        return preview.edits(reason)
 
 
 class Workshop:

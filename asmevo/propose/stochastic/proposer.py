@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
@@ -111,6 +111,8 @@ class StochasticProposer:
         for distance in self._distances:
             found += [Freedom(True, True, True, distance), Freedom(False, True, True, distance),
                       Freedom(False, False, True, distance)]
+        found = [f for pair in zip(found, (replace(f, closed=False) for f in found), strict=True)
+                 for f in pair]
         return [*found, Freedom(False, True, False, self._distances[-1]),
                 Freedom(False, False, False, self._distances[0])]
 
