@@ -11,6 +11,7 @@ from typing import Any, TextIO, cast
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
+from asmevo.gates.verdict import Verdict
 from asmevo.propose import recording
 from asmevo.propose.proposal import Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
@@ -108,6 +109,13 @@ class Recorder:
     def _stored(self, timing: Timing) -> Timing:
         return replace(timing, dispatch=self._dispatches[timing.dispatch])
 
+    def timed_again(self, node: Node, speedup: float | None, verdict: Verdict, *,
+                    confirmed: bool) -> None:
+        """What a fresh process found of a committed node; unless confirmed it is withdrawn."""
+        candidate = self._candidates.get(node.number)
+        if candidate is not None:
+            self._registry.record_second_timing(candidate, speedup, verdict, confirmed=confirmed)
+
 
 class AttemptLog:
     """``attempts.jsonl``: a line for each candidate, with the gate that decided it."""
@@ -134,13 +142,6 @@ class AttemptLog:
 
     def close(self) -> None:
         self._file.close()
-
-    def timed_again(self, node: Node, speedup: float | None, verdict: Verdict, *,
-                    confirmed: bool) -> None:
-        """What a fresh process found of a committed node; unless confirmed it is withdrawn."""
-        candidate = self._candidates.get(node.number)
-        if candidate is not None:
-            self._registry.record_second_timing(candidate, speedup, verdict, confirmed=confirmed)
 
 
 def _reasoning(proposal: Proposal) -> str:
