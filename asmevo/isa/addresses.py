@@ -7,6 +7,7 @@ how far a loop moves an address by constant steps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -172,14 +173,30 @@ def without_turns(number: int, numbers: Numbers) -> tuple[Sum, int, int]:
 
 def high_without_turns(number: int, numbers: Numbers) -> int:
     """An upper word without its constant and the carries of pointers, which follow from the lower
-    word."""
+    word; how many of a loop's steps are taken at once, and after how many, is told by that, too."""
     kept = {}
+    steps = set()
     for term, coefficient in numbers.linear(number)[1]:
         form = numbers.forms[term]
         parts = numbers.parts(term)
         if form[0] == "trip" and (not parts or numbers.forms[parts[0]][0] == "carries"):
             continue
-        if form[0] == "carries" and numbers.has_pointer(term):
+        if is_carry_of_pointer(term, numbers):
             continue
+        if form[0] == "trip" and _is_multiple(coefficient, 1):
+            steps.add(parts[0])
+            coefficient = 1
         kept[term] = coefficient
+    for step in steps:
+        if step in kept and _is_multiple(kept[step], 1):
+            del kept[step]
     return numbers.sum_of(kept)
+
+
+def is_carry_of_pointer(number: int, numbers: Numbers) -> bool:
+    """Whether a number is the carry of a sum that has an address in it, once."""
+    if numbers.forms[number][0] != "carries":
+        return False
+    total = numbers.sum_of(Counter(numbers.parts(number)))
+    return any(coefficient == 1 and (term in numbers.pointers or numbers.forms[term][0] in (
+        "loaded", "merge", "loop")) for term, coefficient in numbers.linear(total)[1])

@@ -16,11 +16,10 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import Effects, effects
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
+from asmevo.isa.lane_writers import LaneWriters
 from asmevo.isa.opcodes import OPCODES
 from asmevo.isa.program import Program
 from asmevo.isa.registers import (
-    EXEC_HI,
-    EXEC_LO,
     EXEC_MASK,
     M0_MASK,
     SCC_MASK,
@@ -37,6 +36,8 @@ MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
 
 
+# 64-bit operations in which nothing of an upper word comes to the lower one.
+_UPWARDS = frozenset({"v_lshl_add_u64", "v_lshlrev_b64"})
 _BY_LANE = frozenset({Unit.VALU, Unit.TRANS, Unit.VMEM, Unit.FLAT, Unit.LDS})
 # Operations that read what lanes hold which are off.
 _ACROSS = ("v_readlane", "v_permlane", "ds_permute", "ds_bpermute", "ds_swizzle", "v_swap")
@@ -148,19 +149,28 @@ class ValueGraph:
         found: set[int] = set()
         if self._last_writers(register, block.start, index, found):
             return self._merge(found, register)
-        if (latest := max(found, default=-1)) >= 0 and self._same_lanes(register, latest, index):
-            return self._merge({latest}, register)
+        if register >= VGPR0 and self._by_lane(index):
+            return self._merge(self._lane_writers.reaching(index, register), register)
         return self._merge(found | self._arriving(block.start, register), register)
 
-    def _same_lanes(self, register: int, writer: int, reader: int) -> bool:
-        """Whether an instruction reads but lanes for which a register was written just before."""
-        i, instructions = self.program.instructions[reader], self.program.instructions
-        return (register >= VGPR0 and i.unit in _BY_LANE and i.encoding != "dpp"
-                and not i.op.startswith(_ACROSS) and not self._skips
-                and self.effects[writer].writes == instructions[writer].writes
-                and bool(instructions[writer].reads & EXEC_MASK)
-                and not any(writer <= at < reader for e in (EXEC_LO, EXEC_HI)
-                            for at in self._writers[e]))
+    def _by_lane(self, reader: int) -> bool:
+        """Whether an instruction reads vector registers in the lanes that are on, each its own."""
+        i = self.program.instructions[reader]
+        return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
+                and not self._skips)
+
+    @functools.cached_property
+    def _lane_writers(self) -> LaneWriters:
+        effects, instructions = self.effects, self.program.instructions
+
+        def replaces(at: int, register: int) -> bool:
+            return (effects[at].writes == instructions[at].writes
+                    and bool(instructions[at].reads & EXEC_MASK))
+
+        def kills(at: int, register: int) -> bool:
+            return bool(effects[at].kills >> register & 1)
+
+        return LaneWriters(self.program, self.cfg, self._writers, replaces, kills)
 
     def _last_writers(self, register: int, start: int, stop: int, found: set[int]) -> bool:
         """Add what may still hold at ``stop`` of the writes from ``start`` on; whether the last
@@ -256,8 +266,16 @@ class ValueGraph:
             return node.words
         if isinstance(node, Definition):
             operands, implied = self.inputs(node.at)
+            if self.low_words(node.at, node.register):
+                return tuple(words[0] for words in operands)
             return (*(n for words in operands for n in words), *implied.values())
         return ()
+
+    def low_words(self, index: int, register: int) -> bool:
+        """Whether what goes to a register is made from the lowest words of the operands alone."""
+        i = self.program.instructions[index]
+        return (i.op in _UPWARDS and i.operands[0].first == register and is_plain(i)
+                and self.effects[index].reads == i.reads)
 
     def inputs(self, index: int) -> Inputs:
         """Where the operands and implied registers that an instruction reads come from."""

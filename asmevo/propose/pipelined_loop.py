@@ -21,10 +21,12 @@ from asmevo.isa.registers import (
     M0_MASK,
     MODE_MASK,
     SCC_MASK,
+    SGPR_LIMIT,
     VGPR0,
     mask,
     members,
 )
+from asmevo.propose.round_count import RoundCount
 from asmevo.propose.rule import RuleContext
 
 _CROSS_LANE = ("v_readlane", "v_readfirstlane", "v_writelane", "ds_bpermute", "ds_permute",
@@ -44,7 +46,10 @@ class PipelinedLoop:
     (by instruction); both must be copied for each round, while ``loaded`` registers are renamed.
     ``masked`` says that lanes leave the loop one by one; ``summed`` are registers in which rounds
     of the using half build on one another, and ``overwritten`` what the fetching half writes.
-    ``rounds`` is how often the loop is run when it is entered, if a profile tells.
+    ``rounds`` is how often the loop is run when it is entered, if a profile tells; ``count`` tells
+    how many rounds are left, if that can be told; ``running`` are registers that the fetching half
+    takes from one round to the next. ``drains``: what the last rounds use may be done
+    behind the loop; without it the last round has to be one of the original's.
     """
 
     start: int
@@ -58,7 +63,10 @@ class PipelinedLoop:
     masked: bool
     summed: int
     overwritten: int
-    rounds: float | None = None
+    rounds: float | None
+    count: RoundCount | None
+    drains: bool
+    running: int
 
 
 def pipelined_loops(context: RuleContext) -> Iterator[PipelinedLoop]:
@@ -83,7 +91,8 @@ def _split(context: RuleContext, number: int) -> PipelinedLoop | None:
         return None
     # Branches into the loop from elsewhere would be predecessors; the one before it must fall in.
     before = instructions[start - 1]
-    if before.is_branch or before.ends_program:
+    if before.ends_program or (before.is_branch and (
+            not before.is_conditional or context.program.targets[start - 1] == start)):
         return None
     body = [i for i in range(start, latch)
             if i in context.guards or not (
@@ -103,19 +112,21 @@ def _split(context: RuleContext, number: int) -> PipelinedLoop | None:
         return None
     if narrowing and any(i > narrowing[0] and instructions[i].reads & EXEC_MASK for i in body):
         return None
-    if not _is_laned(instructions, behind):
+    if narrowing and not _is_laned(instructions, behind):
+        return None
+    shared = any(instructions[i].unit is Unit.BARRIER for i in body)
+    if shared and (narrowing or any(instructions[i].unit is Unit.BARRIER for i in ahead)):
         return None
     return _carried(context, definitions, start, latch, ahead, sorted(behind), loads,
-                    bool(narrowing))
+                    bool(narrowing), not shared)
 
 
 def _forbids(context: RuleContext, index: int) -> bool:
     i = context.program.instructions[index]
-    return (i.unit in (Unit.BARRIER, Unit.FLAT, Unit.MESSAGE, Unit.OPAQUE, Unit.MFMA)
+    return (i.unit in (Unit.FLAT, Unit.MESSAGE, Unit.OPAQUE)
             or i.is_branch or i.is_atomic or bool(i.modifier("lds")) or i.wait is not None
             or (index in context.fences and not i.writes & EXEC_MASK)
-            or bool(i.writes & (M0_MASK | MODE_MASK))
-            or (i.unit is Unit.LDS and i.is_store))
+            or bool(i.writes & (M0_MASK | MODE_MASK)))
 
 
 def _is_early(i: Instruction) -> bool:
@@ -161,7 +172,8 @@ def _behind(
     definitions: _Definitions, loads: list[int], instructions: tuple[Instruction, ...],
 ) -> set[int]:
     body = definitions._body
-    behind = {i for i in body if instructions[i].is_store}
+    behind = {i for i in body if instructions[i].is_store
+              or instructions[i].unit in (Unit.BARRIER, Unit.LDS)}
     while True:
         more = definitions.users_of(behind | set(loads)) | behind
         if more == behind:
@@ -182,14 +194,14 @@ def _is_laned(instructions: tuple[Instruction, ...], behind: set[int]) -> bool:
             return False
         if i.unit is Unit.SALU and not i.op.startswith(_LOGIC):
             return False
-        if i.unit is Unit.SMEM:
+        if i.unit is Unit.SMEM or (i.unit is Unit.LDS and i.is_store):
             return False
     return True
 
 
 def _carried(
     context: RuleContext, definitions: _Definitions, start: int, latch: int, ahead: list[int],
-    behind: list[int], loads: list[int], masked: bool,
+    behind: list[int], loads: list[int], masked: bool, drains: bool,
 ) -> PipelinedLoop | None:
     instructions = context.program.instructions
     loaded = kept = summed = 0
@@ -202,6 +214,8 @@ def _carried(
                 continue
             if producer in behind_set:
                 summed |= mask(register) if before else 0
+            elif before and producer in load_set:
+                return None
             elif before:
                 kept |= mask(register)
             elif producer in load_set:
@@ -226,16 +240,19 @@ def _carried(
         return None
     # Behind the loop only sums and what the fetching half holds are as before.
     if _live_after(context, latch) & (loaded | written_behind & ~summed):
-        return None
+        drains = False
     scalars = (kept | given) & ~ALL_VGPR_MASK
     if scalars or loaded & SCC_MASK:
         return None
+    running = 0
     # The using half may overwrite its own copies, but nothing that the fetching half goes on with.
     for index in ahead:
         for register in members(instructions[index].reads & ~_STATE):
             producer, before = definitions.of(index, register)
-            if producer is not None and before and written_behind & mask(register) & ~loaded:
-                return None
+            if producer is not None and before:
+                running |= mask(register)
+                if written_behind & mask(register) & ~loaded:
+                    return None
             if producer in load_set:
                 return None
     if written_behind & kept or written_behind & given:
@@ -244,7 +261,9 @@ def _carried(
         return None
     return PipelinedLoop(start, latch, tuple(ahead), tuple(behind), tuple(loads), loaded, kept,
                          made, masked, summed, written_ahead,
-                         context.rounds(context.cfg.blocks[context.cfg.block_of[start]]))
+                         context.rounds(context.cfg.blocks[context.cfg.block_of[start]]),
+                         None if masked else RoundCount.of(context, start, latch, ahead), drains,
+                         running & (ALL_VGPR_MASK | mask(0, SGPR_LIMIT)))
 
 
 def _live_after(context: RuleContext, latch: int) -> int:

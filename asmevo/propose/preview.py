@@ -121,9 +121,9 @@ class Preview:
             offsets.append(offsets[-1] + (size_of.get(text) or _estimated_size(instruction)))
         named = {**{name: moved[at] for name, at in self._named().items()}, **fresh}
         targets = tuple(
-            _target(instruction, named) if s is None
+            _target(line, instruction, named) if s is None
             else None if (t := old.targets[s]) is None else moved[t]
-            for s, instruction in zip(sources, instructions, strict=True)
+            for s, line, instruction in zip(sources, lines, instructions, strict=True)
         )
         marks = tuple(sorted((
             *((moved[at], name) for at, name in self.marks),
@@ -189,13 +189,13 @@ class Preview:
         return tuple(out)
 
 
-def _target(instruction: Instruction, named: Mapping[str, int]) -> int | None:
+def _target(line: str, instruction: Instruction, named: Mapping[str, int]) -> int | None:
     """Where a new branch goes."""
     if not instruction.is_branch:
         return None
-    label = next((o.text for o in instruction.operands if o.kind is OperandKind.TARGET), "")
+    label = line.split()[-1]
     if label not in named:
-        raise EditError(f"a preview cannot place the branch '{instruction.text}'")
+        raise EditError(f"a preview cannot place the branch '{line}'")
     return named[label]
 
 

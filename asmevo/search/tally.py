@@ -93,6 +93,7 @@ class Tally:
             self.rules[part.rule].gain += part.share * event.gain
             self.proposers[part.proposer].gain += part.share * event.gain
             self.gained[part.direction] += part.share * event.gain
+            self.rules[part.rule].dry = self.proposers[part.proposer].dry = 0
 
     def finished(self, event: Finished) -> None:
         self.duplicates += event.duplicates

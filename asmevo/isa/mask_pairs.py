@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK, mask
 
 
+@dataclass(frozen=True, slots=True)
+class MaskPair:
+    """A ``join`` that switches on the lanes that ``start`` switched off, and what is ``inside``."""
+
+    start: int
+    join: int
+    inside: frozenset[int]
+
+
 def mask_pairs(program: Program, cfg: Cfg) -> Mapping[int, int]:
-    """Per ``s_or_b64 exec, exec, x`` the ``s_and_saveexec_b64 x`` whose lanes it switches on.
+    """Per join its start, see `paired_masks`."""
+    return {pair.join: pair.start for pair in paired_masks(program, cfg)}
+
+
+def paired_masks(program: Program, cfg: Cfg) -> tuple[MaskPair, ...]:
+    """For each ``s_or_b64 exec, exec, x`` the ``s_and_saveexec_b64 x`` whose lanes it switches on.
 
     Only where ``x`` can come from nowhere else, and where between the two nothing changes EXEC but
     other such pairs: then the lanes that it switches on are those that the other switched off.
@@ -34,7 +49,8 @@ def mask_pairs(program: Program, cfg: Cfg) -> Mapping[int, int]:
             or any((other in inside[join]) != (found[other] in inside[join])
                    for other in found if other != join)}
         if not wrong:
-            return found
+            return tuple(MaskPair(start, join, frozenset(inside[join]))
+                         for join, start in sorted(found.items()))
         for join in wrong:
             del found[join]
 
