@@ -53,8 +53,8 @@ def test_a_killed_worker_costs_one_attempt_and_nobody_elses(alive: Path) -> None
     """Each candidate that changes line 6 kills the process that judges it."""
     bench = functools.partial(FakeBench, poison=6, alive=alive)
     executor = ProcessExecutor(bench, 3)
-    made = controller(bench(), executor=executor, planner=TeamPlanner(attempts_per_worker=8, together=False),
-                      workers=3, attempts=60, seed=1)
+    planner = TeamPlanner(attempts_per_worker=8, together=False)
+    made = controller(bench(), executor=executor, planner=planner, workers=3, attempts=60, seed=1)
     try:
         assert made.run() == "attempts"
     finally:

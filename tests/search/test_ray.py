@@ -56,8 +56,8 @@ def test_a_killed_actor_costs_one_attempt(tmp_path: Path) -> None:
     alive.touch()
     bench = functools.partial(FakeBench, poison=6, alive=alive)
     executor = RayExecutor(bench, 2)
-    made = controller(bench(), executor=executor, planner=TeamPlanner(attempts_per_worker=8, together=False),
-                      workers=2, attempts=40, seed=1)
+    planner = TeamPlanner(attempts_per_worker=8, together=False)
+    made = controller(bench(), executor=executor, planner=planner, workers=2, attempts=40, seed=1)
     try:
         assert made.run() == "attempts"
     finally:
