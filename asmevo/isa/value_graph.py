@@ -20,8 +20,6 @@ from asmevo.isa.lane_writers import LaneWriters
 from asmevo.isa.opcodes import OPCODES
 from asmevo.isa.program import Program
 from asmevo.isa.registers import (
-    EXEC_HI,
-    EXEC_LO,
     EXEC_MASK,
     M0_MASK,
     SCC_MASK,

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_REGISTERS, VECTOR_UNITS, Effects, State
 from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.mask_pairs import mask_pairs
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
-from asmevo.isa.mask_pairs import mask_pairs
 
 # Reads lanes whatever EXEC says (CDNA3 ISA, "VOP1", "VOP3A": V_READLANE, V_READFIRSTLANE), or lets
 # lanes read one another.
