@@ -58,9 +58,10 @@ class WorkgroupOrder(StrEnum):
 
 
 class NanBits(IntEnum):
-    """Sign and payload of the quiet NaN that arithmetic gives: f32 7fc00000, ffc00000, 7fffffff, ffffffff.
+    """Sign and payload of the quiet NaN that arithmetic gives.
 
-    Hardware hands on an operand's, and the ISA does not say which operand's.
+    In f32 7fc00000, ffc00000, 7fffffff and ffffffff. Hardware hands on an operand's, and the ISA
+    does not say which operand's.
     """
 
     QUIET = 0
@@ -71,8 +72,9 @@ class NanBits(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaunchState:
-    """Everything a launch may not depend on: undefined registers and LDS, NaN bits, workgroup order.
+    """Everything a launch may not depend on.
 
+    Undefined registers and LDS (``poison``), the order of workgroups and the bits of NaNs.
     ``resident`` workgroups run at the same time where they depend on one another; None stands for
     as many as the device holds. A kernel whose result changes with it relies on its workgroups
     being resident together.

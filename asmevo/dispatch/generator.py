@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,10 +70,12 @@ _FINITE_BOUNDARIES = np.array(
 _RUINOUS_BOUNDARIES = np.array(
     [np.inf, -np.inf, np.nan, 3.3895314e38, -3.3895314e38, 65504.0], dtype=np.float32
 )
-# Arithmetic passes payloads on, and integer operations on the bits of a NaN see them: rounding by an
-# addition turns the second one, quiet with all bits set, into -0. Below the quiet bit; sign.
+# Arithmetic passes payloads on, and integer operations on the bits of a NaN see them: rounding by
+# an addition turns the second one, quiet with all bits set, into -0. Below the quiet bit; sign.
 _NAN_PAYLOADS = ((0, False), (-1, False), (-1, True), (1, True))
 
+
+_MANTISSA = {ElementType.F64: 52, ElementType.F32: 23, ElementType.F16: 10, ElementType.BF16: 7}
 
 _FEW = 3
 _BOTH = 16  # elements from which on it also has something else that ruins a sum
@@ -85,8 +86,9 @@ def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
     """Ordinary values with ties, zeros, denormals and, sparsely, infinities and NaNs among them.
 
     What makes a whole reduction infinite or NaN is sparse on purpose (one in about 16,000 elements,
-    but at least one NaN and one other): a comparison of NaNs with NaNs proves nothing. Of the others
-    a short buffer, a scale for each row for example, still has a few. A single value stays ordinary.
+    but at least one NaN and one other): a comparison of NaNs with NaNs proves nothing. Of the
+    others a short buffer, a scale for each row for example, still has a few. A single value stays
+    ordinary.
     """
     if count == 1:
         return _normal(rng, count, scale)
@@ -113,7 +115,7 @@ def _with_nan_payloads(data: bytes, element: ElementType, rng: np.random.Generat
     word = np.dtype(f"<u{element.size}")
     sign = 1 << (8 * element.size - 1)
     quiet = int(np.array(np.nan, element.dtype).view(word)) & (sign - 1)
-    below_quiet = (1 << (ml_dtypes.finfo(element.dtype).nmant - 1)) - 1
+    below_quiet = (1 << (_MANTISSA[element] - 1)) - 1
     bits = values.view(word).copy()
     first = int(rng.integers(len(_NAN_PAYLOADS)))
     for turn, index in enumerate(at):

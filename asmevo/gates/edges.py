@@ -8,12 +8,14 @@ passes it by, equality says nothing of what would follow.
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import DeviceFault, LoadedKernel
 from asmevo.gates.baseline import Baseline, condition
+from asmevo.isa.cfg import Cfg
 from asmevo.isa.program import Program
 
 # A branch to itself: ``s_branch`` and, in the lower half of any branch, its distance of -1.
@@ -50,21 +52,36 @@ def differing(original: Program, candidate: Program) -> Iterator[tuple[str, int,
 def changed_branches(original: Program, candidate: Program) -> Iterator[tuple[int, int | None]]:
     """The candidate's branches that are not the original's, or lead elsewhere, and which of the
     original's they were."""
+    if _shape(original) == _shape(candidate):
+        return
     place: dict[int, int] = {}
     for tag, start, stop, first, _ in differing(original, candidate):
         if tag == "equal":
             place.update(zip(range(first, first + stop - start), range(start, stop), strict=True))
-    # A branch to what was put in front of its target leads to where it did.
-    behind: dict[int, int] = {}
+    # A branch to what was put in front of its target, or in its place, leads to where it did.
+    kept = sorted(place.values())
+
+    def behind(target: int | None) -> int:
+        at = bisect_left(kept, len(original) if target is None else target)
+        return kept[at] if at < len(kept) else len(original)
+
+    leads: dict[int, int] = {}
     following = len(original)
     for index in range(len(candidate) - 1, -1, -1):
-        behind[index] = following = place.get(index, following)
+        leads[index] = following = place.get(index, following)
     for index, target in enumerate(candidate.targets):
         if target is None:
             continue
         here = place.get(index)
-        if here is None or original.targets[here] != behind.get(target):
+        if here is None or behind(original.targets[here]) != leads[target]:
             yield index, here
+
+
+def _shape(code: Program) -> tuple[object, ...]:
+    """Where each block leads to, and by which operation."""
+    return tuple((block.successors, code.instructions[block.end - 1].op
+                  if code.targets[block.end - 1] is not None else "")
+                 for block in Cfg.of(code).blocks)
 
 
 class Edges:

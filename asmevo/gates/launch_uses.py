@@ -73,6 +73,7 @@ class Bound:
     condition: int
     constant: int
     turn: int
+    shifted: bool = False  # by constants on both sides, which may overflow on one
 
     def is_turn_of(self, other: Bound) -> bool:
         """Whether it is another one some whole turns earlier or later.
@@ -81,7 +82,8 @@ class Bound:
         """
         distance = abs(self.constant - other.constant)
         return self.condition == other.condition or (
-            other.turn > 0 and not distance % other.turn and distance <= _MOST_TURNS * other.turn)
+            not self.shifted and other.turn > 0 and not distance % other.turn
+            and distance <= _MOST_TURNS * other.turn)
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,9 @@ def _condition(number: int, numbers: Numbers) -> tuple[Use, Bound]:
     if turned.base < rest.base:
         rest, constant = turned, other
     use = Use("branch", (rest.base, *(n for n, _ in rest.steps)))
-    return use, Bound(number, signed(constant), by)
+    shifts = [number for number in map(numbers.linear, parts if form[0] == "lt" else ())
+              if number[0] > 1 or (number[0] and number[1])]
+    return use, Bound(number, signed(constant), by, len(shifts) > 1)
 
 
 def _narrowed(values: Values, index: int, i: Instruction) -> Iterator[int]:

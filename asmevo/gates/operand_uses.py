@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from asmevo.gates.address_uses import Access, address_uses, changed_addresses
 from asmevo.gates.launch_uses import Counters
+from asmevo.isa.addresses import is_carry_of_pointer
 from asmevo.isa.effects import VECTOR_REGISTERS
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
@@ -50,8 +51,8 @@ class OperandUses:
     ``plain`` are numbers that depend on the launch alone, ``addresses`` what pointers are combined
     with, ``loaded`` taints of scalars, ``buffers`` what descriptors say, ``accesses`` which
     addresses are accessed, ``stored`` by which unit values go that the launch decides, and their
-    numbers. ``computed`` are the numbers of all that the algebra knows of: an argument that nothing
-    uses is not among them.
+    numbers, and ``mixed`` what is made of loaded data and such values. ``computed`` are the numbers
+    of all that the algebra knows of: an argument that nothing uses is not among them.
     """
 
     plain: dict[int, int]
@@ -61,12 +62,13 @@ class OperandUses:
     buffers: dict[Buffer, int]
     accesses: dict[Access, int]
     stored: dict[tuple[str, int], int]
+    mixed: dict[int, int]
 
     @staticmethod
     def of(values: Values, pointers: Container[int], *, original: bool) -> OperandUses:
         """Only of an ``original`` are the ``computed`` found."""
         found = OperandUses({}, {}, {}, _computed(values) if original else frozenset(), {},
-                            address_uses(values), {})
+                            address_uses(values), {}, {})
         counters = Counters(values)
         facts = values.graph.effects
         seen = 0  # what was looked at, or made of such, in this block
@@ -77,6 +79,9 @@ class OperandUses:
             if values.cfg.block_of[index] != block:
                 block = values.cfg.block_of[index]
                 seen = 0
+            if _is_followed(i) and _mixes(values, index, i):
+                for register in _members(i.writes & VECTOR_REGISTERS):
+                    found.mixed.setdefault(values.exact_after(index, register), index)
             reads = _operands(values, index, i, pointers, found) & ~seen
             for register in _members(reads):
                 found._look(values, index, register, pointers, counters)
@@ -145,6 +150,20 @@ def _operands(values: Values, index: int, i: Instruction, pointers: Container[in
     return 0
 
 
+def _mixes(values: Values, index: int, i: Instruction) -> bool:
+    """Whether an instruction makes something of loaded data and values of the launch."""
+    if i.op in MOVES:
+        return False
+    launch = loaded = False
+    for register in _members(i.reads & (_SCALARS | VECTOR_REGISTERS)):
+        if register >= VGPR0 and values.loaded_before(index, register):
+            loaded = True
+        else:
+            launch = launch or bool(
+                values.numbers.taints[values.before(index, register)] & _UNIFORM)
+    return loaded and launch
+
+
 def _is_followed(i: Instruction) -> bool:
     """Whether the algebra knows what a vector instruction makes."""
     return i.unit is Unit.VALU and (rule_of(i.op) is not None or i.op in MOVES) and is_plain(i)
@@ -197,6 +216,15 @@ def changed_operands(
         if buffer not in original.buffers:
             yield "new-launch-operand", (
                 f"{where(index)} takes a buffer whose size or format the original does not use")
+    known = original.mixed.keys() | original.computed | numbers.closure(
+        number for access in original.accesses for number in (access.low.base, access.high))
+    for number, index in candidate.mixed.items():
+        if number not in known and not all(
+                n in known or is_carry_of_pointer(n, numbers)
+                for n, _ in numbers.linear(number)[1]):
+            yield "new-launch-operand", (
+                f"{where(index)} combines loaded data with arguments or ids as the original does "
+                "not")
     yield from changed_addresses(original.accesses, candidate.accesses, program, numbers)
     for store, index in candidate.stored.items():
         if store not in original.stored:

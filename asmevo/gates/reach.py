@@ -106,7 +106,7 @@ class ReachGate:
                         self.gate, Outcome.MISSING, "unreached",
                         f"no dispatch {what} '{code.instructions[branch].text}' at "
                         f"{code.offsets[branch]:#x}, a branch that the original does not have")
-        except (AsmEvoError, UnsupportedError) as error:
+        except (AsmEvoError, UnsupportedError, RecursionError) as error:
             return Verdict(self.gate, Outcome.MISSING, "unreached", str(error))
         if missed is None:
             return Verdict(self.gate, Outcome.PASS, "ok", "what changed is executed")

@@ -75,6 +75,8 @@ class StaticGate:
                 return Verdict(self.gate, Outcome.FAIL, code, reason)
         except AsmEvoError as error:
             return Verdict(self.gate, Outcome.FAIL, "unreadable", str(error))
+        except RecursionError:
+            return Verdict(self.gate, Outcome.FAIL, "unreadable", "its values are nested too deep")
         return Verdict(self.gate, Outcome.PASS, "ok", "no difference that matters")
 
     def _findings(self, baseline: Baseline, candidate: CodeObject) -> Iterator[tuple[str, str]]:
@@ -175,6 +177,17 @@ def _hint(instruction: Instruction, modifier: str) -> bool:
     return modifier == "nt" and "_load_" in instruction.op
 
 
+def _repeats(barrier: int, code: Program) -> bool:
+    """Whether all that is in flight at a barrier was so at the one in front of it."""
+    for index in range(barrier - 1, -1, -1):
+        i = code.instructions[index]
+        if i.op == "s_barrier":
+            return True
+        if i.accesses_memory or i.is_branch or index + 1 in code.targets:
+            return False
+    return False
+
+
 def _new_violations(
     original: Sequence[Violation], candidate: Sequence[Violation], code: Program
 ) -> Iterator[tuple[str, str]]:
@@ -182,12 +195,8 @@ def _new_violations(
     those that are left the same but for the names of registers.
     """
     allowed = Counter(v.signature for v in original)
-    # What is in flight at a barrier may be so at the next: one barrier more opens no race.
-    barriers = {v.signature for v in original if v.consumer_text == "s_barrier"}
     unmatched = []
     for violation in candidate:
-        if violation.signature in barriers:
-            continue
         if allowed[violation.signature] > 0:
             allowed[violation.signature] -= 1
         else:
@@ -200,6 +209,8 @@ def _new_violations(
     for violation in unmatched:
         if gone[violation.shape] > 0:
             gone[violation.shape] -= 1
+            continue
+        if violation.consumer_text == "s_barrier" and _repeats(violation.consumer, code):
             continue
         where = f"'{violation.consumer_text}' at {code.offsets[violation.consumer]:#x}"
         if violation.kind == "undefined-read":

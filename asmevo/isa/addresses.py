@@ -7,6 +7,7 @@ how far a loop moves an address by constant steps.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -180,7 +181,7 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
         parts = numbers.parts(term)
         if form[0] == "trip" and (not parts or numbers.forms[parts[0]][0] == "carries"):
             continue
-        if form[0] == "carries" and numbers.has_pointer(term):
+        if is_carry_of_pointer(term, numbers):
             continue
         if form[0] == "trip" and _is_multiple(coefficient, 1):
             steps.add(parts[0])
@@ -190,3 +191,12 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
         if step in kept and _is_multiple(kept[step], 1):
             del kept[step]
     return numbers.sum_of(kept)
+
+
+def is_carry_of_pointer(number: int, numbers: Numbers) -> bool:
+    """Whether a number is the carry of a sum that has an address in it, once."""
+    if numbers.forms[number][0] != "carries":
+        return False
+    total = numbers.sum_of(Counter(numbers.parts(number)))
+    return any(coefficient == 1 and (term in numbers.pointers or numbers.forms[term][0] in (
+        "loaded", "merge", "loop")) for term, coefficient in numbers.linear(total)[1])

@@ -206,7 +206,8 @@ def address_base(instruction: Instruction) -> tuple[object, ...]:
 
 def address_resource(instruction: Instruction) -> tuple[object, ...]:
     """The scalar registers that say which buffer an access goes to."""
-    return (instruction.unit, *(a for a in address_operands(instruction) if a[0] < 128 and a[1] > 1))
+    scalars = (a for a in address_operands(instruction) if a[0] < 128 and a[1] > 1)
+    return (instruction.unit, *scalars)
 
 
 def address_extent(instruction: Instruction) -> tuple[int, int] | None:

@@ -12,28 +12,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from asmevo.isa.taint import Taint as Taint
+
 _ALL = 0xFFFFFFFF
 _SIGN = 0x80000000
 # Products of longer sums are not multiplied out.
 _MOST_PRODUCTS = 32
+# Longer products, and carries of longer sums, are not taken apart: squares of squares explode.
+_MOST_PARTS = 32
 
 Form = tuple[object, ...]
 # A constant and terms (number, coefficient) in ascending order.
 Linear = tuple[int, tuple[tuple[int, int], ...]]
-
-
-class Taint:
-    """What a value may depend on: bits of plain numbers, as operations of enumerations are slow."""
-
-    KERNARG = 1
-    WORKGROUP = 2
-    WORK_ITEM = 4
-    MEMORY = 8
-    LDS = 16
-    HARDWARE = 32
-    UNDEFINED = 64
-    # The path: which of several values it is, or how often a loop was run.
-    PATH = 128
 
 
 class Numbers:
@@ -192,6 +182,8 @@ class Numbers:
                 return self.trip(self.multiply(parts[0], other) if parts else other)
         factors = sorted(n for one in (a, b) for n in (
             self.parts(one) if self.forms[one][0] == "mul" else (one,)))
+        if len(factors) > _MOST_PARTS:
+            factors = sorted((a, b))
         return self.atom(("mul", *factors), factors)
 
     def shift_left(self, a: int, distance: int) -> int:
@@ -379,11 +371,13 @@ class Numbers:
         words: list[int] = []
         for word in (low, other):
             for number, coefficient in self.linear(high)[1]:
-                if coefficient == 1 and self.forms[number][0] == "carries" and self.sum_of(
-                        Counter(self.parts(number))) == word:
+                parts = self.parts(number)
+                if (coefficient == 1 and self.forms[number][0] == "carries"
+                        and len(words) + len(parts) < _MOST_PARTS
+                        and self.sum_of(Counter(parts)) == word):
                     constant, terms = self.linear(high)
                     high = self._of_linear(constant, dict(terms) | {number: 0})
-                    words += self.parts(number)
+                    words += parts
                     break
             else:
                 words.append(word)
@@ -417,12 +411,6 @@ class Numbers:
         """Whether a sum has ``term`` among its terms."""
         return any(n == term for n, _ in self.linear(number)[1])
 
-    def has_pointer(self, carry: int) -> bool:
-        """Whether the sum that a carry is of has an address in it, once."""
-        total = self.sum_of(Counter(self.parts(carry)))
-        return any(coefficient == 1 and (number in self.pointers or self.forms[number][0] in (
-            "loaded", "merge", "loop")) for number, coefficient in self.linear(total)[1])
-
     def depends(self, number: int, part: int) -> bool:
         """Whether ``part`` is somewhere in what a number is made of."""
         seen = {number}
@@ -437,6 +425,17 @@ class Numbers:
                     seen.add(inner)
                     pending.append(inner)
         return False
+
+    def closure(self, numbers: Iterable[int]) -> set[int]:
+        """Numbers and all that they are made of."""
+        found = set(numbers)
+        pending = list(found)
+        while pending:
+            for part in self.parts(pending.pop()):
+                if part not in found:
+                    found.add(part)
+                    pending.append(part)
+        return found
 
     def leaves(self, number: int) -> Iterator[Form]:
         """What a value is made of in the end: the forms without parts, each once."""

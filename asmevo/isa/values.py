@@ -7,15 +7,17 @@ definitions as often as two loops of that size can differ; loops of more than :d
 definitions are unfolded :data:`_LARGE` times, so that a difference farther away than that is not
 seen.
 
-There are two ways to number what was read from vector memory or LDS. `exact` numbers name it by
-where it was read from, and follow all that is made of it. Others do so only while it is treated as
-an integer: what floating-point, matrix and other operations make of data is one value, whatever it
-is, because data are what inputs vary.
+What was read from vector memory or LDS is named by where it was read from, and followed while it is
+treated as an integer: what floating-point and matrix operations make of data is one value, whatever
+it is, because data are what inputs vary. That is enough for branches and masks if it holds for what
+only the algebra knows of (`asmevo.isa.value_forms`), and one value otherwise; addresses are
+`exact`: there the results of all other operations on integers are told apart as well.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -46,6 +48,8 @@ _SMALL, _LARGE = 8, 64
 KERNARG_POINTER = "kernarg pointer"
 DISPATCH_POINTER = "dispatch packet pointer"
 _CLOCKS = ("s_memtime", "s_memrealtime", "s_getreg")
+_FLOAT_UNITS = frozenset({Unit.TRANS, Unit.MFMA})
+_FLOATS = re.compile(r"_(b?f(16|32|64)|fp8|bf8)(_|$)|^v_cvt_")
 _LOADED = Taint.MEMORY | Taint.LDS
 _COMMUTATIVE = ("s_min", "s_max", "s_mul_hi", "v_min_", "v_max_", "v_mul_", "v_add_f")
 
@@ -118,12 +122,16 @@ class Values:
         return self._plain.number(self.graph.reaching(index, register))
 
     def exact_before(self, index: int, register: int) -> int:
-        """The same, loaded data told apart by where they were loaded from."""
+        """The same, of what integer operations make of loaded data each told apart."""
         return self._exact.number(self.graph.reaching(index, register))
 
     def after(self, index: int, register: int) -> int:
         """The number of what an instruction writes to a register."""
         return self._plain.number(self.graph.resolve(Definition(index, register)))
+
+    def exact_after(self, index: int, register: int) -> int:
+        """The exact number of what an instruction writes to a register."""
+        return self._exact.number(self.graph.resolve(Definition(index, register)))
 
     def from_memory(self, index: int, register: int) -> bool:
         """Whether what an instruction writes depends on what vector memory or LDS holds."""
@@ -242,9 +250,12 @@ class _Numbering:
 
     def is_cut(self, node: Node) -> bool:
         """Whether a number is not made from those of the node's sources."""
-        return (self._exact is not None and isinstance(node, Definition)
-                and self.graph.program.instructions[node.at].unit in VECTOR_UNITS
-                and self.graph.from_memory(node))
+        if not isinstance(node, Definition):
+            return False
+        i = self.graph.program.instructions[node.at]
+        if self._exact is None and i.unit not in _FLOAT_UNITS and not _FLOATS.search(i.op):
+            return False
+        return i.unit in VECTOR_UNITS and self.graph.from_memory(node)
 
     def _is_integer(self, root: Node) -> bool:
         """Whether nothing but arithmetic that the algebra knows was done to loaded data."""
@@ -272,9 +283,8 @@ class _Numbering:
         if not isinstance(node, Definition):
             return True
         i = self.graph.program.instructions[node.at]
-        if i.op.startswith("v_cmp") and i.op.rpartition("_")[2].startswith("f"):
-            return False
-        return i.is_load or (is_plain(i) and rule_of(i.op) is not None)
+        return i.is_load or (
+            is_plain(i) and rule_of(i.op) is not None and not _FLOATS.search(i.op))
 
     def _form(self, node: Node, number: Callable[[Node], int]) -> int:
         numbers = self.numbers
@@ -295,8 +305,9 @@ class _Numbering:
 
     def _cut(self, node: Definition) -> int:
         """What loaded data are in a numbering that is not exact."""
-        assert self._exact is not None
-        return self._exact.number(node) if self._is_integer(node) else self._data
+        if self._exact is None or not self._is_integer(node):
+            return self._data
+        return self._exact.number(node)
 
     def _launched(self, register: int) -> int:
         source = self._entry.get(register)
@@ -377,6 +388,8 @@ class _Numbering:
 def _own_taint(i: Instruction) -> int:
     if i.op.startswith(_CLOCKS):
         return Taint.HARDWARE
+    if i.op.startswith("v_mbcnt"):
+        return Taint.WORK_ITEM
     if i.unit is Unit.LDS and (i.is_load or i.is_atomic):
         return Taint.LDS
     return Taint.MEMORY if i.is_load or i.is_atomic else 0

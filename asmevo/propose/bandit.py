@@ -11,9 +11,12 @@ from asmevo.propose.proposal import Experience, Feedback
 # What judging takes in seconds, typically (a candidate that the emulator times, and one that a gate
 # stops before). Decisions that rest on the clock of the machine could not be repeated.
 _TIMED, _STOPPED = 1.0, 0.3
-# Before anything is known: half a commit of one per cent in five seconds. Low enough that one which
-# has shown something is preferred, and vague enough that the others get their chance.
-_COMMITS, _SECONDS, _GAIN = 0.5, 5.0, 0.01
+# Before anything is known: half a commit of half a per cent in five seconds. Low enough that one
+# which has shown something is preferred, and vague enough that the others get their chance. Of what
+# always asking the best would gain, three made-up proposers (250 trios, whose commits become rarer
+# at different paces) reach 0.89 in 100 s and 0.94 in 1,200 s with this; asked in turns, 0.64 and
+# 0.74; with one per cent for one commit in ten seconds, 0.78 and 0.91.
+_COMMITS, _SECONDS, _GAIN = 0.5, 5.0, 0.005
 
 
 @dataclass(frozen=True, slots=True)

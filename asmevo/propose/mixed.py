@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from asmevo.propose.proposal import (
     Spending,
 )
 
+# Some take seconds for a proposal, and know one direction only.
+_ASTRAY = 8
 _CLOCKS = ("nominal", "measured")
 
 
@@ -32,13 +35,12 @@ class MixedProposer:
     Each of ``proposers`` first gets ``first`` proposals, in their order; then the next is drawn by
     what each has gained per second in this run, its experience before this call and the feedback
     within it. Old gains fade with ``half_life`` (seconds without another). A proposer that has
-    nothing left drops out, and so does one of which ``patience`` proposals in a row were duplicates
-    or not asked for.
+    nothing left drops out for this call, and so does one of which ``patience`` proposals in a row
+    were duplicates, or eight along directions that are not asked for.
 
-    With ``clock="nominal"`` a proposal counts with the seconds that judging one typically takes,
-    and the same seed gives the same choices; ``"measured"`` takes the time it took, which no two
-    runs share. ``overhead`` are, by name, the seconds that making a proposal takes: they matter for
-    a language model.
+    With ``clock="nominal"`` a proposal counts with the seconds that judging one typically takes
+    plus those of ``overhead`` (by name) for making it, and the same seed gives the same choices;
+    ``"measured"`` takes the time that both took, which no two runs share.
 
     Every proposal carries the name of the proposer that it came from.
     """
@@ -67,8 +69,8 @@ class MixedProposer:
         if clock not in _CLOCKS:
             raise ProposerError(
                 f"proposer.clock must be 'nominal' or 'measured', not '{clock}'")
-        if unknown := sorted(set(self._overhead) - set(proposers)):
-            raise ProposerError(f"proposer.overhead names '{unknown[0]}', which is not mixed in")
+        if any(not seconds >= 0 for seconds in self._overhead.values()):
+            raise ProposerError("proposer.overhead must not be negative")
 
     def prepare(self, folder: Path) -> None:
         """Have those get ready that need something."""
@@ -91,14 +93,20 @@ class MixedProposer:
             while arms:
                 arm = self._next(arms, chance)
                 proposal = arm.next() if arm.silent < self._patience else None
-                if proposal is None:
+                if proposal is None or arm.astray >= _ASTRAY:
                     arms.remove(arm)
                     arm.proposals.close()
                     continue
+                if evidence.directions and proposal.direction not in evidence.directions:
+                    arm.feedback = None
+                    arm.astray += 1
+                    continue
+                arm.astray = 0
                 feedback = yield proposal
                 gain = _gain(feedback, best)
                 best *= math.exp(gain)
-                arm.told(feedback, gain, self._overhead.get(arm.name, 0.0), self._measured)
+                overhead = arm.took if self._measured else self._overhead.get(arm.name, 0.0)
+                arm.told(feedback, gain, overhead, self._measured)
         finally:
             for arm in arms:
                 arm.proposals.close()
@@ -118,22 +126,30 @@ class MixedProposer:
 
 @dataclass
 class _Arm:
-    """One proposer at work. ``silent`` counts its latest proposals of which nothing was heard."""
+    """One proposer at work.
+
+    ``silent`` counts its latest proposals of which nothing was heard, ``astray`` those along other
+    directions; ``took`` is the seconds that making the last one took.
+    """
 
     name: str
     proposals: Proposals
     pace: Pace
     proposed: int
     silent: int = 0
+    astray: int = 0
     feedback: Feedback | None = None
     made: Proposal | None = None
+    took: float = 0.0
 
     def next(self) -> Proposal | None:
         """Its next proposal, told what became of the one before; ``None`` when it has no more."""
+        started = time.perf_counter()
         try:
             self.made = self.proposals.send(self.feedback)
         except StopIteration:
             return None
+        self.took = time.perf_counter() - started
         return replace(self.made, proposer=self.name)
 
     def told(

@@ -48,10 +48,10 @@ class Recorded:
 
 
 class Recording:
-    """Appends attempts to a recording; ``afresh`` forgets what the file held."""
+    """Writes a recording, one attempt at a time."""
 
-    def __init__(self, path: Path, *, afresh: bool = True) -> None:
-        self._file: TextIO = path.open("w" if afresh else "a", encoding="utf-8")
+    def __init__(self, path: Path) -> None:
+        self._file: TextIO = path.open("w", encoding="utf-8")
 
     def add(self, recorded: Recorded) -> None:
         # Handed to the operating system at once: a killed run can be repeated up to there.

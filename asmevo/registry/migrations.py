@@ -17,8 +17,9 @@ def _captures(connection: Connection) -> None:
     Table.metadata.tables["capture"].create(connection, checkfirst=True)
 
 
-def _nothing(connection: Connection) -> None:
-    """Version 3 changes nothing here."""
+def _second_timings(connection: Connection) -> None:
+    """Version 3 has a table of second timings more."""
+    Table.metadata.tables["second_timing"].create(connection, checkfirst=True)
 
 
 def _search_events(connection: Connection) -> None:
@@ -27,7 +28,7 @@ def _search_events(connection: Connection) -> None:
 
 
 _STEPS: Mapping[int, Callable[[Connection], None]] = {
-    1: _captures, 2: _nothing, 3: _search_events}
+    1: _captures, 2: _second_timings, 3: _search_events}
 
 
 def upgrade(connection: Connection) -> None:

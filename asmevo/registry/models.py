@@ -248,3 +248,21 @@ class ReplacementRow(Table, table=True):
     device: str
     evidence_complete: bool
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SecondTimingRow(Table, table=True):
+    """What a fresh process found of a committed candidate; ``speedup`` is absent where nothing."""
+
+    __tablename__ = "second_timing"
+    __table_args__ = (
+        CheckConstraint("outcome IN ('pass', 'fail', 'missing')", name="outcome"),
+    )
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    speedup: float | None = None
+    confirmed: bool = False
+    outcome: str = "missing"
+    code: str = ""
+    reason: str = ""
+    evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)

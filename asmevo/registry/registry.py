@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from asmevo.device.device import Timing, TimingSource
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
-    from asmevo.gates.verdict import JsonValue
+    from asmevo.gates.verdict import JsonValue, Verdict
 
 DATABASE_NAME = "asmevo.db"
 
@@ -282,6 +282,20 @@ class Registry:
         with self._database.write() as session:
             return commit(session, candidate_id, speedup)
 
+    def record_second_timing(self, candidate_id: str, speedup: float | None, verdict: Verdict, *,
+                             confirmed: bool) -> None:
+        """Record what a fresh process found of a committed candidate; a later one counts.
+
+        It is withdrawn unless ``confirmed``. Raises `RegistryError` for one that is not committed.
+        """
+        from asmevo.registry.second_timings import add_second_timing
+
+        if confirmed and not (verdict.passed and speedup is not None and speedup > 0):
+            raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
+                                f"that says {verdict.outcome}")
+        with self._database.write() as session:
+            add_second_timing(session, candidate_id, speedup, verdict, confirmed=confirmed)
+
     # -- reading ---------------------------------------------------------------------------------
 
     def code_object(self, sha256: str) -> ObjectRecord | None:
@@ -433,7 +447,7 @@ class Registry:
         """
         found = self.replacements(original_sha256=original_sha256, kernel=kernel)
         allowed = [r for r in found
-                   if (isa is None or r.isa == isa)
+                   if not r.withdrawn and (isa is None or r.isa == isa)
                    and (allow_modelled or r.timing_source == "measured")]
         return min(allowed, default=None,
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))

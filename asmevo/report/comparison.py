@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from asmevo.errors import AsmEvoError
 from asmevo.failure import printable
+from asmevo.report.acceptance import Acceptance, added_up, columns, lines
 from asmevo.report.marked import markdown_line
 from asmevo.report.result import SCHEMA, Status
 
@@ -30,6 +32,7 @@ MARKER = "comparison"
 
 _WIDE = 112          # columns from which the best case has room
 _NARROW = 72         # columns below which latencies have none
+_NAMED = 3           # devices that are named
 _LARGEST = 64 << 20  # bytes of a result.json
 _ENDED = frozenset({Status.COMMITTED.value, Status.NONE.value})
 _CONFIRMED = frozenset({Status.COMMITTED.value, Status.INTERRUPTED.value})
@@ -44,7 +47,7 @@ class Row:
     """One run. ``original_us`` and ``best_us`` are geometric means over the timed dispatches, as
     the speedup is; ``best_case`` names the dispatch that gained most and its speedup. ``again`` is
     the speedup in a fresh process, ``speedup`` the one in the search. ``acceptance`` is commits by
-    attempts.
+    attempts, and ``label`` tells runs of one kernel apart.
     """
 
     kernel: str
@@ -64,6 +67,11 @@ class Row:
     stopped: str | None = None
     error: str | None = None
     folder: str | None = None
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.kernel} {self.label}".strip()
 
     @property
     def improved(self) -> bool:
@@ -100,11 +108,13 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All rows, their totals, and those of each group."""
+    """All rows, their totals, and those of each group; what proposers and rules came to."""
 
     rows: tuple[Row, ...]
     totals: Totals
     groups: tuple[Totals, ...] = ()
+    proposers: tuple[Acceptance, ...] = ()
+    rules: tuple[Acceptance, ...] = ()
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -147,7 +157,16 @@ def load_result(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict) or loaded.get("schema") != SCHEMA:
         raise ComparisonError(f"'{path}' is not a result of this version ({SCHEMA})")
     # The folder may have been moved since it was written.
-    return {**loaded, "folder": str(path.parent)}
+    return {**loaded, "folder": str(path.parent), "overrides": overrides(path.parent)}
+
+
+def overrides(folder: Path) -> tuple[str, ...]:
+    """What the command line of a run changed, as Hydra kept it."""
+    file = folder / ".hydra" / "overrides.yaml"
+    if not file.is_file():
+        return ()
+    text = file.read_text(encoding="utf-8", errors="replace")
+    return tuple(line[2:].strip("'\"") for line in text.splitlines() if line.startswith("- "))
 
 
 def load_results(places: Sequence[Path]) -> tuple[dict[str, Any], ...]:
@@ -167,10 +186,12 @@ def summarise(
     the name of a group that gets totals of its own: ``{"Level 1": "kernelbench_l1_*"}``, or several
     for a group.
     """
-    rows = tuple(_row(result) for result in results)
+    rows = tuple(_row(result, label)
+                 for result, label in zip(results, _labels(results), strict=True))
     return Summary(rows, _totals("all", rows), tuple(
         _totals(name, members) for name, patterns in (groups or {}).items()
-        if (members := [row for row in rows if _matches(row.kernel, patterns)])))
+        if (members := [row for row in rows if _matches(row.kernel, patterns)])),
+        added_up(results, "proposers"), added_up(results, "rules"))
 
 
 def _matches(kernel: str, patterns: str | Sequence[str]) -> bool:
@@ -178,7 +199,25 @@ def _matches(kernel: str, patterns: str | Sequence[str]) -> bool:
                for pattern in ((patterns,) if isinstance(patterns, str) else patterns))
 
 
-def _row(result: Mapping[str, Any]) -> Row:
+def _labels(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """For kernels that were searched several times what differs between these runs' overrides,
+    or else the name of the folder."""
+    kernels = Counter(result.get("kernel") for result in results)
+    for result in results:
+        kernel, given = result.get("kernel"), result.get("overrides") or ()
+        if kernels[kernel] == 1:
+            yield ""
+            continue
+        others = [set(other.get("overrides") or ()) for other in results
+                  if other.get("kernel") == kernel]
+        common = set.intersection(*others)
+        own = " ".join(str(each) for each in given if each not in common)
+        same = sum(other == set(given) for other in others) > 1
+        folder = Path(str(result.get("folder") or "")).name
+        yield f"{own} {folder}".strip() if same or not own else own
+
+
+def _row(result: Mapping[str, Any], label: str) -> Row:
     timings = result.get("timings") or []
     original = _geometric_mean(t.get("original_us") for t in timings)
     best = _geometric_mean(_replacement_us(t) for t in timings)
@@ -194,7 +233,7 @@ def _row(result: Mapping[str, Any]) -> Row:
         best_case=case, best_case_speedup=gained,
         source=result.get("timing_source"), device=result.get("device"),
         seconds=_number(result.get("wall_seconds")) or 0.0, stopped=result.get("stopped"),
-        error=result.get("error"), folder=result.get("folder"),
+        error=result.get("error"), folder=result.get("folder"), label=label,
     )
 
 
@@ -250,34 +289,56 @@ class ComparisonTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         wide, narrow = options.max_width >= _WIDE, options.max_width < _NARROW
-        shown = [number for number, _ in enumerate(_COLUMNS)
-                 if (wide or number != 8) and not (narrow and number in (1, 2, 6))]
+        numbers = [number for number, _ in enumerate(_COLUMNS)
+                   if (wide or number != 8) and not (narrow and number in (1, 2, 6))]
         table = Table(box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0))
-        for number in shown:
+        for number in numbers:
             name = _COLUMNS[number]
             table.add_column(name.rstrip(">"), justify="right" if name.endswith(">") else "left",
                              overflow="fold", ratio=None, min_width=4)
         for row in self._summary.rows:
             cells = _cells(row)
             style = "" if row.improved else "dim"
-            table.add_row(*(Text(cells[number]) for number in shown), style=style)
+            table.add_row(*(Text(cells[number]) for number in numbers), style=style)
         yield table
         for text in sentences(self._summary):
             yield Text(printable(text))
+        for title, found in _acceptance(self._summary):
+            yield Text()
+            shown = Table(box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0))
+            for name in columns(title):
+                shown.add_column(name.rstrip(">"), overflow="fold",
+                                 justify="right" if name.endswith(">") else "left")
+            for line in lines(found, len(self._summary.rows)):
+                shown.add_row(*(Text(printable(cell)) for cell in line))
+            yield shown
 
 
 def markdown(summary: Summary) -> str:
     """The table and what it comes to, as Markdown."""
     heading = [name.rstrip(">") for name in _COLUMNS]
     heading[4] = "timed again"
-    lines = [
+    out = [
         markdown_line(heading),
         markdown_line(["---:" if name.endswith(">") else "---" for name in _COLUMNS]),
         *(markdown_line(_cells(row)) for row in summary.rows), "",
     ]
     # Not of the table's cells, but kernels' names may be anything here as well.
-    lines += [printable(text).replace("<", "&lt;") + "  " for text in sentences(summary)]
-    return "\n".join(lines) + "\n"
+    out += [printable(text).replace("<", "&lt;") + "  " for text in sentences(summary)]
+    for title, found in _acceptance(summary):
+        names = columns(title)
+        out += ["", markdown_line([name.rstrip(">") for name in names]),
+                markdown_line(["---:" if name.endswith(">") else "---" for name in names]),
+                *(markdown_line(line) for line in lines(found, len(summary.rows)))]
+    return "\n".join(out) + "\n"
+
+
+def _acceptance(summary: Summary) -> Iterator[tuple[str, Sequence[Acceptance]]]:
+    """What there is to tell of proposers (where there are several) and of rules."""
+    if len(summary.proposers) > 1:
+        yield "proposer", summary.proposers
+    if summary.rules:
+        yield "rule", summary.rules
 
 
 def to_dict(summary: Summary) -> dict[str, Any]:
@@ -288,6 +349,8 @@ def to_dict(summary: Summary) -> dict[str, Any]:
                  for row in summary.rows],
         "totals": _totals_dict(summary.totals),
         "groups": [_totals_dict(group) for group in summary.groups],
+        "proposers": [asdict(each) for each in summary.proposers],
+        "rules": [asdict(each) for each in summary.rules],
     }
 
 
@@ -303,7 +366,9 @@ def from_dict(written: Mapping[str, Any]) -> Summary:
 
     return Summary(tuple(members(Row, row) for row in written["rows"]),
                    members(Totals, written["totals"]),
-                   tuple(members(Totals, group) for group in written["groups"]))
+                   tuple(members(Totals, group) for group in written["groups"]),
+                   tuple(members(Acceptance, each) for each in written.get("proposers", ())),
+                   tuple(members(Acceptance, each) for each in written.get("rules", ())))
 
 
 def _totals_dict(totals: Totals) -> dict[str, Any]:
@@ -319,19 +384,19 @@ def sentences(summary: Summary) -> Iterator[str]:
                f"{group.geometric_mean:.3f}x timed again ({group.in_search:.3f}x in the search)"
                f"{best}; {group.attempts:,} attempts, {group.commits:,} commits"
                + (f" ({100 * group.acceptance:.1f} %)" if group.acceptance is not None else ""))
-    where = f"Timings are {' and '.join(summary.sources) or 'missing'}"
     devices = summary.devices
-    yield where + (f" on {', '.join(devices)}." if len(devices) <= 3 else
-                   f" on {len(devices)} devices.")
+    if devices:
+        named = ", ".join(devices) if len(devices) <= _NAMED else f"{len(devices)} devices"
+        yield f"Timings are {' and '.join(summary.sources)} on {named}."
     for row in summary.unfinished:
-        yield f"{row.kernel}: {row.status}{f', {row.error}' if row.error else ''}"
+        yield f"{row.name}: {row.status}{f', {row.error}' if row.error else ''}"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     case = "" if row.best_case is None else (
         f"{_ratio(row.best_case_speedup)} {printable(row.best_case)}")
     return (
-        printable(row.kernel), _micro(row.original_us), _micro(row.best_us), _ratio(row.speedup),
+        printable(row.name), _micro(row.original_us), _micro(row.best_us), _ratio(row.speedup),
         _ratio(row.again) if row.status in (*_CONFIRMED, Status.NONE.value) else row.status,
         f"{row.attempts:,}", f"{row.commits:,}",
         "-" if row.acceptance is None else f"{100 * row.acceptance:.1f} %", case,

@@ -237,6 +237,8 @@ def _validate_timing(result: Result, details: Mapping[str, Any]) -> Iterator[Ren
     for heading, headings, rows in timing.tables(details, brief=True):
         yield Text(heading, "bold")
         yield _columns(headings, list(rows))
+    for sentence in timing.unanswered(details):
+        yield Text(printable(sentence), "dim")
     yield _facts(
         ("status", result.status.value), ("device", result.device), ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"))

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from asmevo.failure import printable
 from asmevo.report.search_state import NodeState
+from asmevo.search.events import ParentFact
 
 _BEST, _PATH, _SIDE = "bold green", "", "dim"
 
@@ -109,7 +110,8 @@ def text(line: Line, best: int, main: frozenset[int]) -> Text:
         return Text(f"{line.prefix}… {line.left_out} more", "dim")
     node = line.node
     style = _BEST if node.number == best else _PATH if node.number in main else _SIDE
-    drawn = Text(line.prefix, "dim")
+    drawn = Text()  # whose own style would be that of all that is appended
+    drawn.append(line.prefix, "dim")
     drawn.append("● " if node.number in main else "○ ", style)
     drawn.append(f"{node.number} ", style)
     drawn.append(f"{node.speedup:.4f}x " if node.number else "", style)
@@ -123,12 +125,14 @@ def described(node: NodeState) -> str:
         return "original"
     made = printable(node.rule) or "?"
     if node.parents:
-        made += f" of {' and '.join(_parent(p.node, p.candidate) for p in node.parents)}"
+        made += f" of {' and '.join(map(_part, node.parents))}"
     return made + (f" ({printable(node.direction)})" if node.direction else "")
 
 
-def _parent(node: int | None, candidate: str) -> str:
-    return f"node {node}" if node is not None else printable(candidate)
+def _part(parent: ParentFact) -> str:
+    """A part of a composition: ids of candidates are long and differ in their last digits."""
+    name = printable(parent.rule) or f"candidate {printable(parent.candidate[-5:])}"
+    return name if parent.node is None else f"{name} (node {parent.node})"
 
 
 def lineage_text(nodes: Sequence[NodeState], limit: int | None = None) -> Text:

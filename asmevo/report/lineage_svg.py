@@ -13,7 +13,7 @@ from asmevo.report.search_state import NodeState
 
 _ROW, _LANE, _LEFT, _TOP = 24, 20, 16, 16
 _CHARACTER = 7.2   # pixels of the widest usual letter at 12 px
-_LONGEST = 90
+_LONGEST = 140
 _MOST = 400        # nodes drawn
 
 

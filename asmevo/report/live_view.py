@@ -13,7 +13,7 @@ from rich.text import Text
 from asmevo.failure import printable
 from asmevo.gates.verdict import Gate, Outcome
 from asmevo.report.lineage_lines import lineage_text
-from asmevo.report.search_state import Moment, SearchState, WorkerState
+from asmevo.report.search_state import Moment, SearchState, WorkerState, counted
 
 _WIDE = 110         # columns from which tree and events stand side by side
 _MOST_TREE = 16
@@ -63,8 +63,8 @@ class SearchView:
         return _line(Text.assemble(
             ("best ", ""), (f"{speedup:.4f}x", "bold green" if speedup > 1 else "bold"),
             f" {self.source}{at}  ", (printable(self.title), "bold"),
-            f"  {self.state.commits} commits"
-            + (f", {self.state.faults} faults" if self.state.faults else "")
+            f"  {counted(self.state.commits, 'commit')}"
+            + (f", {counted(self.state.faults, 'fault')}" if self.state.faults else "")
             + (f", exploration {self.state.level}" if self.state.level else "")))
 
     def _bars(self) -> Iterator[tuple[str, float, float, str]]:
@@ -84,7 +84,7 @@ class SearchView:
                    _of(f"${state.cost:,.2f}", f"${cost:,.2f}" if cost else ""))
 
     def _gates(self) -> Text:
-        line = Text("passed  ", "dim")
+        line = Text.assemble(("passed  ", "dim"))
         for gate in Gate:
             counts = self.state.verdicts[gate.value]
             passed, reached = counts[Outcome.PASS], counts.total()
@@ -92,7 +92,7 @@ class SearchView:
             line.append(f"{passed:,}/{reached:,}  ", "" if reached else "dim")
         skipped = self.state.duplicates + self.state.not_proposed
         if skipped:
-            line.append(f"{skipped:,} repeats", "dim")
+            line.append(counted(skipped, "repeat"), "dim")
         return _line(line)
 
     def _rest(self, width: int, height: int) -> Iterator[RenderableType]:
@@ -155,8 +155,8 @@ def _worker_table(workers: list[WorkerState], hidden: int, width: int) -> Table:
     """One line for each worker; the gates' columns count the candidates that each stopped."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=True)
     table.add_column("\nw", no_wrap=True)
-    table.add_column("\ndirection", no_wrap=True, overflow="ellipsis", ratio=3,
-                     min_width=17 if width >= 80 else 9)
+    table.add_column("\ndirection", no_wrap=True, overflow="ellipsis",
+                     width=17 if width >= 80 else max(width // 6, 5))
     table.add_column("\nbase", no_wrap=True, justify="right")
     table.add_column("\ntried", no_wrap=True, justify="right")
     gates = [gate.value for gate in Gate] if width >= 76 else []
@@ -164,7 +164,7 @@ def _worker_table(workers: list[WorkerState], hidden: int, width: int) -> Table:
         table.add_column(f"\n-{gate}", no_wrap=True, justify="right")
     table.add_column("\nok", no_wrap=True, justify="right")
     table.add_column("\nbest", no_wrap=True, justify="right", min_width=7)
-    table.add_column("\nlast rule", no_wrap=True, overflow="ellipsis", ratio=4, min_width=9)
+    table.add_column("\nlast rule", no_wrap=True, overflow="ellipsis", ratio=1)
     for worker in workers:
         table.add_row(
             str(worker.number), _task(worker), str(worker.base), str(worker.attempts),

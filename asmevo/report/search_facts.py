@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from asmevo.gates.verdict import Gate, Outcome
 from asmevo.isa.program import Program
 from asmevo.report.causes import CAUSES
 from asmevo.report.live_view import clock
+from asmevo.report.search_result import GATES
 from asmevo.report.search_state import Record, SearchState
 from asmevo.report.stored_run import StoredRun
 from asmevo.report.version_profile import ORIGINAL, WINNER, StoredWindow, VersionProfile
 
-GATES: Mapping[Gate, str] = {
-    Gate.G0: "assembles", Gate.G1: "static", Gate.G2: "equal, three times", Gate.G3: "timed",
-    Gate.G4: "better by more than noise",
-}
 _ENDS: Mapping[str, str] = {
     "attempts": "The search ended because its budget of attempts was used up.",
     "seconds": "The search ended because its budget of time was used up.",
@@ -74,6 +72,9 @@ def sentences(run: StoredRun) -> Iterator[str]:
     if state.started is not None and state.started.attempts:
         spent[0] += f" of {state.started.attempts:,}"
         spent[1] += f" of {clock(state.started.budget_seconds)}"
+    overhead = result.get("overhead")
+    if isinstance(overhead, Mapping) and isinstance(overhead.get("share"), float):
+        spent.append(f"{100 * overhead['share']:.1f} % of the workers' time outside the gates")
     extra = [f"{count:,} {what}" for count, what in (
         (state.duplicates, "candidates that another worker had judged before"),
         (state.not_proposed, "proposals that were repeats"),
@@ -123,12 +124,14 @@ def reason_rows(state: SearchState) -> Rows:
 
 
 def record_tables(
-    state: SearchState, priced: bool
+    run: StoredRun, priced: bool
 ) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
     """Title, columns and rows: by proposer where it is known, by rule, by direction."""
-    groups = [("rule", state.rules), ("direction", state.directions)]
+    state, result = run.state, run.result
+    groups = [("rule", _gains(state.rules, result.get("rules"))),
+              ("direction", state.directions)]
     if set(state.proposers) - {"unknown"}:
-        groups.insert(0, ("proposer", state.proposers))
+        groups.insert(0, ("proposer", _gains(state.proposers, result.get("proposers"))))
     for title, records in groups:
         ranked = sorted(records.items(), key=lambda item: (-item[1].gain, -item[1].proposed,
                                                            item[0]))
@@ -141,12 +144,20 @@ def record_tables(
                                    for name, record in ranked[:_MOST_RECORDS]]
 
 
+def _gains(records: Mapping[str, Record], told: Any) -> dict[str, Record]:
+    """With the gains of the result: there a composition's is shared out to what it is made of."""
+    known = told if isinstance(told, Mapping) else {}
+    return {name: replace(record, gain=known[name]["gain"])
+            if isinstance(known.get(name), Mapping) and "gain" in known[name] else record
+            for name, record in records.items()}
+
+
 def _record(name: str, record: Record, timed: bool, priced: bool) -> tuple[str, ...]:
     proposed = record.proposed
     return (
         name, f"{proposed:,}", f"{record.passed:,}", f"{record.accepted:,}",
         f"{100 * record.accepted / proposed:.1f} %" if proposed else "-",
-        f"+{100 * math.expm1(record.gain):.2f} %" if record.accepted else "",
+        f"+{100 * math.expm1(record.gain):.2f} %" if record.gain > 0 else "",
         *((f"{record.seconds / max(proposed, 1):.2f}",) if timed else ()),
         *((f"{record.tokens:,}", f"${record.cost:,.2f}") if priced else ()))
 

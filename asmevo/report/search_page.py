@@ -49,11 +49,11 @@ def search_page(run: StoredRun) -> str:
         lineage=lineage_svg(state.nodes) if state.nodes else "",
         nodes=search_facts.node_rows(state), moments=search_facts.moment_rows(state),
         gates=search_facts.gate_rows(state), reasons=search_facts.reason_rows(state),
-        records=list(search_facts.record_tables(state, priced)), priced=priced,
+        records=list(search_facts.record_tables(run, priced)), priced=priced,
         timings=search_facts.timing_rows(run), timing_notes=list(search_facts.timing_notes(run)),
         stacks=stacks, causes=[cause.value for cause in StallCause if any(
             profile.by_cause[cause] for profile in run.profiles.values())],
-        stacks_caption=f"Stalled clk by cause, both to one scale: {dispatch}. {scope}",
+        stacks_caption=f"Stalled clk by cause, both to one scale ({dispatch}; {scope})",
         windows=list(search_facts.window_tables(run, diff.shown if diff else ())),
         parts=diff.parts if diff else [], diff_sentence=diff.sentence() if diff else
         "There is no winner to compare the original with." if run.winner is None else

@@ -188,7 +188,7 @@ class SearchState:
             case Composed():
                 # Most bring nothing, and what they bring is a commit besides.
                 if event.node is not None:
-                    self._tell(event, f"{_counted(len(event.kept), 'candidate')} of "
+                    self._tell(event, f"{counted(len(event.kept), 'candidate')} of "
                                f"{len(event.parts)} composed on node {event.base}: "
                                f"{event.speedup:.4f}x")
             case Redirected():
@@ -303,5 +303,6 @@ class SearchState:
         self._tell(event, f"worker {event.worker} was lost: {event.reason}{given_up}")
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def counted(count: int, what: str) -> str:
+    """``1 commit``, ``2 commits``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

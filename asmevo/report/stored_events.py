@@ -1,4 +1,4 @@
-"""The events of a search as far as its candidates in the registry tell them."""
+"""The events of a search that a registry holds, or as far as its candidates tell them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError  # type: ignore[import-untyped]
 
+from asmevo.errors import AsmEvoError
 from asmevo.gates.verdict import Gate
 from asmevo.registry.records import CandidateRecord, CandidateStatus, ReplacementRecord, RunRecord
+from asmevo.registry.registry import Registry
 from asmevo.search.events import (
     AnyEvent,
     Attempted,
@@ -18,7 +20,22 @@ from asmevo.search.events import (
     Ended,
     Started,
     VerdictFact,
+    from_json,
 )
+
+
+def stored_events(registry: Registry, run: RunRecord,
+                  candidates: Sequence[CandidateRecord] | None = None) -> tuple[AnyEvent, ...]:
+    """The events that a registry holds of a run, or what its candidates tell (`from_registry`)."""
+    if stored := registry.search_events(run.id):
+        return tuple(from_json(data) for data in stored)
+    try:
+        config = registry.load_text(run.config_sha256)
+    except AsmEvoError:
+        config = ""
+    return tuple(from_registry(
+        run, config, registry.lineage(run.id) if candidates is None else candidates,
+        [r for r in registry.replacements() if r.run_id == run.id]))
 
 
 def from_registry(

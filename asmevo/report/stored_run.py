@@ -14,12 +14,13 @@ from asmevo.errors import AsmEvoError
 from asmevo.isa.program import Program
 from asmevo.registry.records import RunRecord
 from asmevo.registry.registry import Registry
-from asmevo.report import stored_events, version_profile
-from asmevo.report.comparison import find_results, load_result
+from asmevo.report import version_profile
+from asmevo.report.comparison import find_results, load_result, overrides
 from asmevo.report.search_state import SearchState
+from asmevo.report.stored_events import stored_events
 from asmevo.report.version_profile import VersionProfile
 from asmevo.search.eventlog import NAME, read_log
-from asmevo.search.events import AnyEvent, from_json
+from asmevo.search.events import AnyEvent, Started
 
 
 class StoredRunError(AsmEvoError):
@@ -50,11 +51,15 @@ def load_run(place: str, registry: Registry, runs: Path) -> StoredRun:
     there, lies somewhere in ``runs``. Raises `StoredRunError`.
     """
     folder = Path(place).expanduser()
+    if (folder / NAME).is_file() and not (folder / "result.json").is_file():
+        return _killed(folder, registry)
     if folder.is_dir() or folder.name == "result.json":
         found = find_results(folder)
         if len(found) > 1:
             raise StoredRunError(f"'{place}' holds {len(found)} runs; name one of them")
         result = load_result(found[0])
+        if result.get("run_id") is None and (found[0].parent / NAME).is_file():
+            return _killed(found[0].parent, registry)
         if result.get("task") != "optimize":
             raise StoredRunError(f"'{place}' is a run of task={result.get('task')}, not a search")
         return from_folder(result, found[0].parent, registry)
@@ -71,6 +76,14 @@ def load_run(place: str, registry: Registry, runs: Path) -> StoredRun:
         if result.get("run_id") == place:
             return from_folder(result, path.parent, registry)
     return _loaded(None, None, record, registry)
+
+
+def _killed(folder: Path, registry: Registry) -> StoredRun:
+    """A run that left its events and no result."""
+    first = next(iter(read_log(folder / NAME)), None)
+    if not isinstance(first, Started):
+        raise StoredRunError(f"'{folder}' holds neither a result nor the events of a search")
+    return _loaded(None, folder, registry.run(first.run_id), registry)
 
 
 def from_folder(result: Mapping[str, Any], folder: Path, registry: Registry) -> StoredRun:
@@ -93,14 +106,17 @@ def _loaded(result: Mapping[str, Any] | None, folder: Path | None, record: RunRe
     missing: list[str] = []
     if folder is None:
         missing.append("The run folder is gone: no profiles, no second timing.")
+    elif result is None:
+        missing.append("The run left no result: it was killed, or is still going on.")
     if record is None:
         missing.append("The registry does not know the run: no configuration, no toolchain.")
     config = _config(folder, record, registry, missing)
-    state = SearchState.of(_events(folder, record, config, registry, missing))
+    state = SearchState.of(_events(folder, record, registry, missing))
     if result is None:
         assert record is not None
         result = _made_result(record, state, registry)
-    run = StoredRun(result, state, folder, record, config, _overrides(folder), missing=missing)
+    run = StoredRun(result, state, folder, record, config,
+                    () if folder is None else overrides(folder), missing=missing)
     symbol = str(result.get("symbol") or "")
     run.original = _program(result.get("original_sha256"), symbol, registry, missing)
     if result.get("replacement_sha256"):
@@ -122,15 +138,7 @@ def _config(folder: Path | None, record: RunRecord | None, registry: Registry,
     return file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
 
 
-def _overrides(folder: Path | None) -> tuple[str, ...]:
-    file = None if folder is None else folder / ".hydra" / "overrides.yaml"
-    if file is None or not file.is_file():
-        return ()
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return tuple(line[2:].strip("'\"") for line in lines if line.startswith("- "))
-
-
-def _events(folder: Path | None, record: RunRecord | None, config: str, registry: Registry,
+def _events(folder: Path | None, record: RunRecord | None, registry: Registry,
             missing: list[str]) -> Iterable[AnyEvent]:
     """From the log of the folder, else from the registry."""
     log = None if folder is None else folder / NAME
@@ -142,13 +150,12 @@ def _events(folder: Path | None, record: RunRecord | None, config: str, registry
     if record is None:
         missing.append("There is no log of events: no lineage, no attempts.")
         return ()
-    if stored := registry.search_events(record.id):
-        return tuple(from_json(data) for data in stored)
-    missing.append("The run is of a version without a log of events: what the registry knows of "
-                   "the candidates is shown. Repeats, faults and redirects are not in it.")
-    return stored_events.from_registry(
-        record, config, registry.lineage(record.id),
-        [r for r in registry.replacements() if r.run_id == record.id])
+    events = stored_events(registry, record)
+    if not registry.search_events(record.id):
+        missing.append(
+            "The run is of a version without a log of events: what the registry knows of the "
+            "candidates is shown. Repeats, faults and redirects are not in it.")
+    return events
 
 
 def _program(sha256: Any, symbol: str, registry: Registry, missing: list[str]) -> Program | None:
@@ -192,10 +199,11 @@ def _again(folder: Path) -> Mapping[str, Any] | None:
 def _made_result(record: RunRecord, state: SearchState, registry: Registry) -> dict[str, Any]:
     """What ``result.json`` would have said, as far as the registry knows it."""
     best = state.best
+    symbol = next((candidate.kernel for candidate in registry.lineage(record.id)), None)
     return {
         "task": "optimize", "status": record.status.value, "error": None,
         "kernel": state.started.kernel if state.started else None,
-        "symbol": state.started.kernel if state.started else None,
+        "symbol": symbol,
         "original_sha256": best and state.nodes[0].sha256,
         "replacement_sha256": best.sha256 if best and best.number else None,
         "speedup": best.speedup if best else None, "speedup_again": None,

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressDisplay
-from rich.table import Table
 from rich.text import Text
 
-from asmevo.gates.verdict import Gate, Outcome
 from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
-
-_TITLES = {
-    Gate.G0: "assembles", Gate.G1: "static", Gate.G2: "equal, three times", Gate.G3: "timed",
-    Gate.G4: "better by more than noise",
-}
-
-
-def verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
-    """Candidates by gate and outcome."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("gate")
-    for outcome in Outcome:
-        table.add_column(outcome.value, justify="right")
-    for gate in Gate:
-        counts = verdicts.get(gate.value, {})
-        table.add_row(
-            f"{gate.value}  {_TITLES[gate]}", *(str(counts.get(o.value, 0)) for o in Outcome)
-        )
-    return table
+from asmevo.report.search_result import search_shown
 
 
 class Bar:
@@ -80,9 +60,9 @@ def print_result(result: Result) -> None:
             console.print()
             console.print(part)
         return
-    if result.verdicts:
+    for part in search_shown(result):
         console.print()
-        console.print(verdict_table(result.verdicts))
+        console.print(part)
     console.print()
     for name, value in _rows(result):
         # One line each whatever the width: hashes and paths are there to be copied.

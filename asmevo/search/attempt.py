@@ -21,6 +21,9 @@ from asmevo.search.composition import Part
 from asmevo.search.events import ParentFact
 from asmevo.search.lineage import Node, Resources
 
+BARREN = 400
+"""Proposals in a row that bring nothing to judge, after which a proposer counts as exhausted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -58,7 +61,8 @@ class Assignment:
     then no proposer is asked. ``blocked`` are kinds that are not judged any more, by rule and
     region. ``known`` are candidates whose result is given back without judging them again, ``done``
     attempts of this assignment that were counted already, and so many fresh candidates as ``skip``
-    are passed over, since they cost a worker its life. ``tokens`` and ``cost`` are what proposing
+    are passed over, since they cost a worker its life. After ``barren`` proposals in a row that are
+    none to judge, nothing is left. ``tokens`` and ``cost`` are what proposing
     may cost. The other fields are for `Evidence`.
     """
 
@@ -79,6 +83,7 @@ class Assignment:
     known: Mapping[str, Judged] = field(default_factory=dict)
     done: int = 0
     skip: int = 0
+    barren: int = BARREN
     tokens: int | None = None
     cost: float | None = None
 
@@ -129,9 +134,9 @@ class Finish:
     """The end of an assignment; ``exhausted`` when the proposer had nothing new left.
 
     ``duplicates`` were not judged again, ``blocked`` not judged for their kind. ``busy`` is the
-    worker's seconds, ``gates`` those of them inside the gates, ``spent`` what no attempt has
-    accounted for. ``kept`` names the parts in the final state of a composition, whose verified
-    speedup is ``speedup``.
+    worker's seconds, ``gates`` those of them inside the gates and ``proposing`` those in the
+    proposer, ``spent`` what no attempt has accounted for. ``kept`` names the parts in the final
+    state of a composition, whose verified speedup is ``speedup``.
     """
 
     assignment: int
@@ -140,6 +145,7 @@ class Finish:
     blocked: int = 0
     busy: float = 0.0
     gates: float = 0.0
+    proposing: float = 0.0
     spent: Spending = NOTHING_SPENT
     kept: tuple[str, ...] = ()
     speedup: float = 1.0

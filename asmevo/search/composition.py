@@ -7,9 +7,10 @@ very same edit in both counts once) are put together.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.proposal import Direction, Feedback, Proposal
@@ -69,10 +70,13 @@ def rebased(edits: Iterable[Edit], over: Sequence[Edit]) -> tuple[Edit, ...] | N
     wanted = tuple(edit for edit in wanted if _key(edit) not in shared)
     if not wanted or not disjoint(over, wanted):
         return None
+    # Disjoint: an edit of ``over`` is wholly in front of a wanted one or wholly behind it.
+    before = sorted(over, key=lambda e: (e.stop, e.start))
+    stops = [edit.stop for edit in before]
+    shifts = [0, *accumulate(len(e.lines) - (e.stop - e.start) for e in before)]
     out = []
     for edit in wanted:
-        # Disjoint: an edit of ``over`` is wholly in front of this one or wholly behind it.
-        shift = sum(len(o.lines) - (o.stop - o.start) for o in over if o.stop <= edit.start)
+        shift = shifts[bisect_right(stops, edit.start)]
         out.append(replace(edit, start=edit.start + shift, stop=edit.stop + shift))
     return tuple(out)
 

@@ -278,7 +278,8 @@ class Controller:
         events.append(self._numbered(Finished(
             assignment=event.assignment, worker=event.worker, exhausted=finish.exhausted,
             duplicates=finish.duplicates, blocked=finish.blocked, busy=finish.busy,
-            gates=finish.gates, tokens=finish.spent.tokens, cost=finish.spent.cost),
+            gates=finish.gates, proposing=finish.proposing, tokens=finish.spent.tokens,
+            cost=finish.spent.cost),
             len(events)))
         self._write(events)
 

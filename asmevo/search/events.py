@@ -180,7 +180,8 @@ class Finished(Event):
     """An assignment ended; ``exhausted`` when nothing new was left to propose.
 
     ``duplicates`` were proposed again and not judged, ``blocked`` not judged because their kind had
-    failed too often. ``busy`` is the worker's seconds, ``gates`` those of them inside the gates.
+    failed too often. ``busy`` is the worker's seconds, ``gates`` those of them inside the gates and
+    ``proposing`` those in the proposer.
     ``tokens`` and ``cost`` are what was spent and belongs to no attempt.
     """
 
@@ -193,6 +194,7 @@ class Finished(Event):
     blocked: int = 0
     busy: float = 0.0
     gates: float = 0.0
+    proposing: float = 0.0
     tokens: int = 0
     cost: float = 0.0
 

@@ -16,9 +16,6 @@ from asmevo.search.events import ParentFact
 from asmevo.search.fingerprint import fingerprint
 from asmevo.search.memory import stopped_by
 
-BARREN = 400
-"""Proposals in a row that bring nothing to judge, after which a proposer counts as exhausted."""
-
 
 class Bench(Protocol):
     """Where candidates of one kernel are proposed and judged."""
@@ -53,14 +50,19 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
     assignment = bench.prepared(assignment)
     source = _Source(bench, assignment)
     seen = set(assignment.seen)
+    known = dict(assignment.known)
     left = assignment.attempts - assignment.done
     skip = assignment.skip
-    gates = 0.0
+    # Attempts of an earlier sitting that are still to come by again.
+    owed = skip + sum(judged.own for judged in known.values())
+    gates = proposing = 0.0
     duplicates = blocked = barren = 0
     exhausted = reached = False
     feedback: Feedback | None = None
-    while left > 0 and not reached:
+    while (left > 0 or owed > 0) and not reached:
+        asked = time.perf_counter()
         proposal = source.next(feedback)
+        proposing += time.perf_counter() - asked
         if proposal is None:
             exhausted = True
             break
@@ -68,18 +70,19 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
             proposal = replace(proposal, proposer=bench.proposer_name)
         feedback = None
         barren += 1
-        if barren > BARREN:
+        if barren > assignment.barren:
             exhausted = True
             break
         wanted = assignment.directions
         if wanted and not assignment.parts and proposal.direction not in wanted:
             continue
         assembly, mark, refused = _applied(assignment, proposal, bench.kernel)
-        if (judged := assignment.known.get(mark)) is not None:
+        if (judged := known.pop(mark, None)) is not None:
             feedback = judged.feedback(proposal)
             seen.add(mark)
             reached = judged.own and feedback.passed and _fast(judged.speedup, assignment)
-            barren -= judged.own
+            barren = 0 if judged.own else barren
+            owed -= judged.own
             continue
         if mark in seen:
             duplicates += 1
@@ -96,8 +99,12 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
         seen.add(mark)
         if skip:
             skip -= 1
+            owed -= 1
             feedback = Feedback(proposal, duplicate=True)
             continue
+        if left <= 0:
+            # A proposer that does not repeat itself.
+            break
         if refused is not None:
             attempt = Attempt(assignment.worker, assignment.base.number, proposal, mark, (refused,))
         else:
@@ -114,7 +121,7 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
     source.close()
     return Finish(
         assignment.number, exhausted, duplicates, blocked, time.perf_counter() - started, gates,
-        source.spending(), source.kept, source.speedup)
+        proposing, source.spending(), source.kept, source.speedup)
 
 
 class _Source:

@@ -23,6 +23,7 @@ class Gains:
 
     limit: int = 128
     _parts: dict[str, Part] = field(default_factory=dict)
+    _moved: dict[tuple[str, int], tuple[Edit, ...] | None] = field(default_factory=dict)
     _tried: dict[int, set[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -65,7 +66,11 @@ class Gains:
                 continue
             moved: tuple[Edit, ...] | None = part.edits
             for step in path[place[part.base] + 1:]:
-                moved = None if moved is None else rebased(moved, step.edits)
+                # Worked out once: this is asked whenever a worker is free.
+                key = (part.candidate, step.number)
+                if key not in self._moved:
+                    self._moved[key] = None if moved is None else rebased(moved, step.edits)
+                moved = self._moved[key]
             if moved is not None:
                 found.append(replace(part, edits=moved))
         return tuple(sorted(found, key=lambda p: (-p.ratio, p.candidate)))

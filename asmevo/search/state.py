@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.gates.verdict import Outcome
 from asmevo.propose.proposal import Direction, Failure, Spending
-from asmevo.search.attempt import Assignment, Attempt, Block, Judged
+from asmevo.search.attempt import BARREN, Assignment, Attempt, Block, Judged
 from asmevo.search.budget import Budget
 from asmevo.search.composition import Part, chained
 from asmevo.search.events import (
@@ -34,7 +33,7 @@ from asmevo.search.lineage import Lineage, Node
 from asmevo.search.memory import Memory
 from asmevo.search.planner import View
 from asmevo.search.supervision import Supervision
-from asmevo.search.tally import Tally, shares
+from asmevo.search.tally import Share, Tally, shares
 from asmevo.search.turns import Turns
 
 
@@ -79,7 +78,6 @@ class State:
         self.started: Started | None = None
         self.ended: Ended | None = None
         self.flights: dict[int, Flight] = {}
-        self.last: dict[int, Assigned] = {}
         # What became of compositions on each node, and what their states are called.
         self._composed: dict[int, dict[str, Judged]] = {}
         self._chains: dict[tuple[int, str], str] = {}
@@ -94,7 +92,7 @@ class State:
             self.lineage, self.memory, self.budget.left,
             tuple(flight.event for _, flight in sorted(self.flights.items())),
             self.tally.tried, self.supervision.course, self.supervision.level,
-            self.supervision.starts, self.last)
+            self.supervision.starts, self.tally.gained)
 
     def apply(self, event: AnyEvent, *, attempt: Attempt | None = None,
               node: Node | None = None) -> None:
@@ -125,7 +123,10 @@ class State:
             case Redirected():
                 self._redirected(event)
             case Escalated():
-                self.memory.reopen()
+                # At first from nodes that were left when something better was found; beyond that,
+                # what was exhausted is looked at again, with other seeds.
+                if event.level > 1:
+                    self.memory.reopen()
                 self.supervision.escalated(event.level, event.starts)
 
     def seed_of(self, assignment: int, worker: int) -> int:
@@ -162,8 +163,8 @@ class State:
             seed=event.seed, experience=self.tally.experience(),
             rules=self.tally.rule_experience(), insights=self.memory.insights,
             number=event.assignment, parts=parts, blocked=self.memory.blocked(event.base),
-            known=known, tokens=self.budget.tokens_left, cost=self.budget.cost_left))
-        self.last[event.worker] = event
+            known=known, barren=BARREN if event.level < 2 else BARREN // 8,
+            tokens=self.budget.tokens_left, cost=self.budget.cost_left))
         self.turns.joined(event.worker)
 
     def _attempted(self, event: Attempted, attempt: Attempt | None) -> None:
@@ -206,10 +207,10 @@ class State:
             tuple(p.candidate for p in event.parents)))
         self._marks[event.candidate] = (event.base, event.fingerprint, judged_of(event))
 
-    def _sources(self, event: Attempted) -> Mapping[str, tuple[str, str, float]] | None:
-        """The rules and proposers that a committed composition's gain goes to."""
+    def _sources(self, event: Attempted) -> tuple[Share, ...]:
+        """What a committed composition's gain goes to."""
         if event.node is None or not event.parents:
-            return None
+            return ()
         leaves: dict[str, Part] = {}
         pending = [parent.candidate for parent in event.parents]
         while pending:
@@ -220,10 +221,9 @@ class State:
                 pending.extend(part.sources)
             else:
                 leaves[part.candidate] = part
-        if not leaves:
-            return None
         share = shares({name: part.ratio for name, part in leaves.items()})
-        return {name: (part.rule, part.proposer, share[name]) for name, part in leaves.items()}
+        return tuple(Share(part.rule, part.proposer, part.direction, share[name])
+                     for name, part in leaves.items())
 
     def _committed(self, event: Committed, node: Node) -> None:
         self.lineage.add(node)

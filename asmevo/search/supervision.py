@@ -185,7 +185,7 @@ class Supervision:
             return None
         if exhausted:
             # What was just started over, and gave nothing new to judge, will not the next time.
-            if self.level and not self._judged_at_level:
+            if self.level > 1 and not self._judged_at_level:
                 return None
         elif self._redirects < self.thresholds.redirects or not self._reason()[0]:
             return None

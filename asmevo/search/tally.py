@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from asmevo.gates.verdict import Gate, Outcome
@@ -21,9 +21,21 @@ class Record:
     accepted: int = 0
     gain: float = 0.0
     seconds: float = 0.0
+    dry: int = 0
 
     def experience(self) -> Experience:
-        return Experience(self.proposed, self.passed, self.accepted, self.gain, self.seconds)
+        return Experience(
+            self.proposed, self.passed, self.accepted, self.gain, self.seconds, self.dry)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one part of a composition has of its gain."""
+
+    rule: str
+    proposer: str
+    direction: Direction
+    share: float
 
 
 @dataclass
@@ -31,7 +43,8 @@ class Tally:
     """``verdicts[gate][outcome]`` counts candidates, not repeats.
 
     ``duplicates`` were judged before, whether a worker saw that itself or two were at it at the
-    same time. ``tried`` counts candidates by node and direction. A composition counts as the
+    same time. ``tried`` counts candidates by node and direction, ``gained`` adds up the logarithms
+    by which commits beat the best before, by direction. A composition counts as the
     integrator's, and what it gained is shared out to the rules and proposers of its parts.
     """
 
@@ -47,12 +60,14 @@ class Tally:
     rules: dict[str, Record] = field(default_factory=lambda: defaultdict(Record))
     proposers: dict[str, Record] = field(default_factory=lambda: defaultdict(Record))
     tried: Counter[tuple[int, Direction]] = field(default_factory=Counter)
+    gained: dict[Direction, float] = field(default_factory=lambda: defaultdict(float))
     gate_seconds: float = 0.0
     busy_seconds: float = 0.0
+    proposing_seconds: float = 0.0
 
     def attempted(self, event: Attempted,
-                  parts: Mapping[str, tuple[str, str, float]] | None = None) -> None:
-        """Count an attempt; ``parts`` are rule, proposer and share of the gain of each part."""
+                  parts: Sequence[Share] | None = None) -> None:
+        """Count an attempt; ``parts`` say how a composition's gain is shared out."""
         self.gate_seconds += event.took
         if event.duplicate:
             self.duplicates += 1
@@ -66,20 +81,25 @@ class Tally:
             record.passed += event.passed
             record.accepted += event.node is not None
             record.seconds += event.took
+            record.dry = 0 if event.node is not None else record.dry + 1
         if not event.parents:
             self.tried[event.base, Direction(event.direction)] += 1
         if event.node is None:
             return
         self.commits += 1
         self.compositions += bool(event.parents)
-        for rule, proposer, share in (parts or {"": (event.rule, event.proposer, 1.0)}).values():
-            self.rules[rule].gain += share * event.gain
-            self.proposers[proposer].gain += share * event.gain
+        whole = Share(event.rule, event.proposer, Direction(event.direction), 1.0)
+        for part in parts or (whole,):
+            self.rules[part.rule].gain += part.share * event.gain
+            self.proposers[part.proposer].gain += part.share * event.gain
+            self.gained[part.direction] += part.share * event.gain
+            self.rules[part.rule].dry = self.proposers[part.proposer].dry = 0
 
     def finished(self, event: Finished) -> None:
         self.duplicates += event.duplicates
         self.blocked += event.blocked
         self.busy_seconds += event.busy
+        self.proposing_seconds += event.proposing
 
     def fault(self, event: Fault) -> None:
         self.faults += 1

@@ -22,6 +22,8 @@ from asmevo.task.session import ConfigError, Session
 _SEARCH = {"_target_": "asmevo.task.optimize.Optimize"}
 # What a search does not get from the experiment's configuration
 _OWN = ("task", "kernel", "readme", "jobs")
+# Of a search's settings: whether it goes on with a run that was interrupted
+_RESUMPTION = ("resume",)
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,12 @@ class Experiment:
     """Searches for a replacement of every kernel of ``suites``, each in a process of its own.
 
     ``suites`` are kernels, options of the group ``kernel`` with what is overridden in each, by the
-    name of the suite, which gets totals of its own; ``only`` names some of them. ``jobs`` of the configuration run at a time, one by default. A search that
-    fails, or takes ``slack_seconds`` more than its budget, is named in the table and stops nothing
-    else. In a run folder that is given again (``hydra.run.dir``) the searches that ended are kept,
-    unless their configuration is another now. Leaves ``table.md`` and ``comparison.json`` there,
-    and the table in the document called ``readme``, between the markers called ``marker``.
+    name of the suite, which gets totals of its own; ``only`` names some of them. ``jobs`` of the
+    configuration run at a time, one by default. A search that fails, or takes ``slack_seconds``
+    more than its budget, is named in the table and stops nothing else. In a run folder that is
+    given again (``hydra.run.dir``) the searches that ended are kept, unless their configuration is
+    another now. Leaves ``table.md`` and ``comparison.json`` there, and the table in the document
+    called ``readme``, between the markers called ``marker``.
     """
 
     suites: Mapping[str, Mapping[str, Mapping[str, Any] | None]]
@@ -84,6 +87,10 @@ class Experiment:
 
     def _jobs(self, session: Session) -> Iterator[Job]:
         shared = {str(key): value for key, value in session.config.items() if key not in _OWN}
+        shared["search"] = {key: value for key, value in session.config.search.items()
+                            if key not in _RESUMPTION}
+        resumption = tuple(f"++search.{key}={session.config.search[key]}" for key in _RESUMPTION
+                           if key in session.config.search)
         for members in self.suites.values():
             for name, overrides in members.items():
                 if not self.only or name in self.only:
@@ -91,7 +98,7 @@ class Experiment:
                     search = OmegaConf.create({
                         "defaults": [{"kernel": name}, "_self_"], **shared, "task": _SEARCH,
                         "kernel": dict(overrides or {}), "readme": None, "jobs": None})
-                    yield Job(name, OmegaConf.to_yaml(search), session.folder / name)
+                    yield Job(name, OmegaConf.to_yaml(search), session.folder / name, resumption)
 
     def _summary(self, jobs: Sequence[Job], found: Mapping[str, Found]) -> Summary:
         """Of the kernels that there are results of, as they are called here: what a result calls

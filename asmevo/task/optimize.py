@@ -15,11 +15,12 @@ from asmevo.device.device import TimingSource
 from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
 from asmevo.gates.remeasure import measured_again
-from asmevo.gates.verdict import Gate, Outcome
+from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
 from asmevo.report.live import SearchDisplay
 from asmevo.report.result import Result, Status
+from asmevo.report.terminal import waiting
 from asmevo.search.controller import Controller, fact_of
 from asmevo.search.events import Started
 from asmevo.search.fingerprint import fingerprint
@@ -61,7 +62,8 @@ class Optimize:
         report = session.round_trip
         baseline = session.baseline
         check_started = time.monotonic()
-        instructions = baseline.self_check(session.gates.tolerance)
+        with waiting("checking the original against itself"):
+            instructions = baseline.self_check(session.gates.tolerance)
         rate = instructions / max(time.monotonic() - check_started, 1e-9)
         write_atomically(session.folder / "original.s", session.assembly.text().encode())
 
@@ -128,9 +130,12 @@ class Optimize:
                 _write_lineage(session, lineage)
         tally = state.tally
         best = lineage.best
-        again = _measured_again(session, best)
+        with waiting("timing the winner again"):
+            again, verdict = _measured_again(session, best)
         # No second look, or one that finds it no faster, is no winner: missing never passes.
         confirmed = again is not None and again > session.gates.commit.s_floor
+        if best.number:
+            recorder.timed_again(best, again, verdict, confirmed=confirmed)
         outcome = Status.COMMITTED if confirmed else Status.NONE
         if best.number and not confirmed:
             log.warning("the replacement %s was not faster when it was timed again%s; see "
@@ -174,15 +179,19 @@ class Optimize:
                 rate if device.source is TimingSource.MODELLED else None
             ),
         )
-        page = leave_report(session, result, best.code if best.number else None)
-        result.report = None if page is None else str(page)
+        try:
+            with waiting("writing the report"):
+                page = leave_report(session, result, best.code if best.number else None)
+            result.report = None if page is None else str(page)
+        except KeyboardInterrupt:
+            result.status = Status.INTERRUPTED  # which ends a sweep; what was found is kept
         return result
 
 
-def _measured_again(session: Session, best: Node) -> float | None:
+def _measured_again(session: Session, best: Node) -> tuple[float | None, Verdict]:
     """The winner's speedup in a fresh process; ``None`` when there is no winner or no speedup."""
     if not best.number:
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "no-winner", "nothing was committed")
     fresh = session.remeasuring_device()
     try:
         speedup, verdict = measured_again(
@@ -190,14 +199,14 @@ def _measured_again(session: Session, best: Node) -> float | None:
             session.gates.latency)
     except IsolationError as error:
         log.warning("the winner was not measured again: %s", error)
-        return None
+        return None, Verdict(Gate.G3, Outcome.MISSING, "not-timed", str(error))
     finally:
         fresh.close()
     write_atomically(session.folder / MEASURED_AGAIN, (json.dumps(
         {"sha256": best.sha256, "speedup": speedup, "committed": best.speedup,
          "outcome": verdict.outcome.value, "code": verdict.code, "reason": verdict.reason,
          "evidence": dict(verdict.evidence)}, indent=2) + "\n").encode())
-    return speedup
+    return speedup, verdict
 
 
 def _verdict_counts(tally: Tally) -> dict[str, dict[str, int]]:
@@ -215,7 +224,7 @@ def _overhead(tally: Tally, worker_seconds: float) -> dict[str, float]:
     """Where the time of the workers went."""
     return {
         "worker_seconds": worker_seconds, "gate_seconds": tally.gate_seconds,
-        "busy_seconds": tally.busy_seconds,
+        "busy_seconds": tally.busy_seconds, "proposing_seconds": tally.proposing_seconds,
         "share": 1.0 - tally.gate_seconds / max(worker_seconds, 1e-9),
     }
 

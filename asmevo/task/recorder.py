@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from asmevo.codeobject.assembly import Edit
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing
 from asmevo.gates.baseline import Baseline
+from asmevo.gates.verdict import Verdict
 from asmevo.propose import recording
-from asmevo.propose.proposal import Proposal
+from asmevo.propose.proposal import Direction, Proposal
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
@@ -44,10 +46,11 @@ class Recorder:
         self.counterexamples = Keeper(registry, baseline, by_hash)
         self._log = EventLog(folder / NAME, past)
         self._attempts = AttemptLog(folder / "attempts.jsonl")
-        self._recording = recording.Recording(folder / recording.NAME, afresh=not past)
-        self._objects = {0: self._original, **{node.number: node.sha256 for node in lineage or ()}}
+        self._proposals = ProposalLog(folder / recording.NAME, self._original)
+        edits = {r.id: r.edits for r in registry.lineage(run_id)} if past else {}
         for event in past:
             self._attempts.happened(event)
+            self._proposals.happened(event, edits)
         self._candidates = {node.number: node.candidate for node in lineage or ()
                             if node.candidate}
         self._baseline_stored = bool(past) and bool(registry.baseline(run_id))
@@ -55,7 +58,7 @@ class Recorder:
     def close(self) -> None:
         self._log.close()
         self._attempts.close()
-        self._recording.close()
+        self._proposals.close()
 
     def write(self, events: Sequence[AnyEvent], attempt: Attempt | None = None,
               node: Node | None = None) -> None:
@@ -78,14 +81,12 @@ class Recorder:
             speedup=None if node is None else node.speedup)
         if node is not None:
             self._candidates[node.number] = node.candidate
-            self._objects[node.number] = node.sha256
-        if attempt is not None:
-            self._recording.add(recording.Recorded(
-                self._objects[attempt.base], attempt.proposal, attempt.sha256,
-                composed=bool(attempt.parents)))
         self._log.write(events)
+        edits = {} if attempt is None or event is None else {
+            event.candidate: attempt.proposal.edits}
         for entry in events:
             self._attempts.happened(entry)
+            self._proposals.happened(entry, edits)
 
     def _record(self, event: Attempted, attempt: Attempt, node: Node | None) -> CandidateRecord:
         proposal = attempt.proposal
@@ -104,6 +105,13 @@ class Recorder:
             verdicts=attempt.verdicts,
             timings=tuple(self._stored(new) for _, new in attempt.timings),
         )
+
+    def timed_again(self, node: Node, speedup: float | None, verdict: Verdict, *,
+                    confirmed: bool) -> None:
+        """What a fresh process found of a committed node; unless confirmed it is withdrawn."""
+        candidate = self._candidates.get(node.number)
+        if candidate is not None:
+            self._registry.record_second_timing(candidate, speedup, verdict, confirmed=confirmed)
 
     def _stored(self, timing: Timing) -> Timing:
         return replace(timing, dispatch=self._dispatches[timing.dispatch])
@@ -134,6 +142,31 @@ class AttemptLog:
 
     def close(self) -> None:
         self._file.close()
+
+
+class ProposalLog:
+    """``proposals.jsonl``: what `ReplayProposer` repeats the run from."""
+
+    def __init__(self, path: Path, original: str) -> None:
+        self._recording = recording.Recording(path)
+        self._objects = {0: original}
+
+    def happened(self, event: AnyEvent, edits: Mapping[str, tuple[Edit, ...]]) -> None:
+        """``edits`` are by candidate, at least of the one that the event is about."""
+        if isinstance(event, Committed):
+            self._objects[event.node] = event.sha256
+        if not isinstance(event, Attempted) or event.duplicate or event.last is None:
+            return
+        refused = event.last.code == "edit-refused"
+        self._recording.add(recording.Recorded(
+            self._objects[event.base],
+            Proposal(
+                edits[event.candidate], event.rule, Direction(event.direction), event.rationale,
+                event.assumption, event.proposer, event.last.reason if refused else ""),
+            event.sha256, composed=bool(event.parents)))
+
+    def close(self) -> None:
+        self._recording.close()
 
 
 def _reasoning(proposal: Proposal) -> str:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,11 +35,12 @@ Found = dict[str, Any]
 @dataclass(frozen=True)
 class Job:
     """The search for one kernel: a primary configuration, which is found beside those of AsmEvo,
-    and the run folder."""
+    and the run folder. ``overrides`` are of what does not make it another search."""
 
     name: str
     config: str
     folder: Path
+    overrides: tuple[str, ...] = ()
 
     def finished(self) -> Found | None:
         """The result that an earlier run of the same search left in the folder."""
@@ -60,7 +61,8 @@ class Job:
         return found if isinstance(found, dict) and found.get("schema") == SCHEMA else None
 
 
-def searched(jobs: Sequence[Job], workers: int, seconds: float) -> Iterator[tuple[Job, Found]]:
+def searched(jobs: Sequence[Job], workers: int, seconds: float) -> Generator[
+        tuple[Job, Found], None, None]:
     """Each job and its result as they end, ``workers`` at a time; first those that are finished.
 
     A search that takes more than ``seconds`` is ended. Closing the iterator ends those that run.
@@ -104,7 +106,7 @@ class _Processes:
         reason = None
         with (job.folder / _OUTPUT).open("wb") as sink:
             process = subprocess.Popen(
-                _command(job.folder.resolve()), stdin=subprocess.DEVNULL, stdout=sink,
+                _command(job), stdin=subprocess.DEVNULL, stdout=sink,
                 stderr=subprocess.STDOUT, env=_environment())
             self.running.add(process)
             if self.ending:
@@ -129,11 +131,12 @@ class _Processes:
             process.terminate()
 
 
-def _command(folder: Path) -> list[str]:
+def _command(job: Job) -> list[str]:
+    folder = job.folder.resolve()
     quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
     return [sys.executable, "-m", "asmevo", f"--config-dir={folder}", f"--config-name={_NAME}",
             f"hydra.run.dir='{quoted}'", "hydra.output_subdir=null", "hydra.job.name=asmevo",
-            "+hydra.job_logging.handlers.console.level=WARNING"]
+            "+hydra.job_logging.handlers.console.level=WARNING", *job.overrides]
 
 
 def _environment() -> dict[str, str]:

@@ -22,19 +22,20 @@ def dispatch_timings(registry: Registry, run_id: str, dispatches: Sequence[Dispa
     names = {dispatch.sha256: dispatch.name for dispatch in dispatches}
     again = _again(folder) if winner is not None else {}
     found = {} if winner is None else _winner(registry, run_id, winner)
-    entries = []
+    entries: dict[str, dict[str, Any]] = {}
+    # Each sitting of a resumed run timed the original.
     for timing in registry.baseline(run_id):
         name = names.get(timing.dispatch, timing.dispatch)
         replacement = found.get(timing.dispatch)
         second = again.get(name, {})
-        entries.append({
+        entries.setdefault(timing.dispatch, {
             "dispatch": name, "dispatch_sha256": timing.dispatch,
             "original_us": timing.median_us, "replacement_us": replacement,
             "speedup": None if not replacement else timing.median_us / replacement,
             "again_original_us": second.get("original_us"),
             "again_us": second.get("candidate_us"), "again_speedup": second.get("speedup"),
         })
-    return entries
+    return list(entries.values())
 
 
 def _winner(registry: Registry, run_id: str, sha256: str) -> dict[str, float]:

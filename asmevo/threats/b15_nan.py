@@ -45,7 +45,7 @@ THREATS = (
     *(Threat("B15", "NaN is rounded to bf16 like a number", kernel, Derived(_without_nan_check),
              Gate.G2, ("nan-class",)) for kernel in ("gemm", "i8gemm", "fmoe")),
     Threat("B15", "NaN is compared as an integer", "layer_norm",
-           # The larger of two positive numbers, as integers compare; a negative NaN is less than any.
+           # As integers the larger one of positive numbers; a negative NaN is less than any.
            edited(before("v_rsq_f32_e32 v14, v14", "v_max_i32_e32 v14, 0, v14")),
            Gate.G2, ("nan-class", "forbidden-opcode")),
 )

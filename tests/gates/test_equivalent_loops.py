@@ -142,6 +142,25 @@ CHEATS = {
         ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 0x4000\n s_cmp_lt_i32 s10, s20\n"),),
     "a bound of less than a turn": (
         ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 1\n s_cmp_lt_u32 s10, s20\n"),),
+    "a comparison that overflows for large sizes": (
+        ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, 0x400\n s_sub_u32 s21, s10, 0x400\n"
+                                   "s_cmp_lt_u32 s21, s20\n"),),
+    "the same, counted down": (
+        ("s_cmp_lt_u32 s10, s6\n", "s_sub_u32 s20, s6, s10\n s_sub_u32 s20, s20, 0x440\n"
+                                   "s_cmp_ge_u32 s20, 0xfffffc01\n"),),
+    "the size added to data": (
+        ("v_add_f32_e32 v9, v9, v4", "s_sub_u32 s20, s6, 64\n s_sub_u32 s21, s6, 0x80\n"
+                                     "s_mul_i32 s20, s20, s21\n v_add_u32_e32 v4, s20, v4\n"
+                                     "v_add_f32_e32 v9, v9, v4"),),
+    "the same from a vector register": (
+        ("v_add_f32_e32 v9, v9, v4", "v_mov_b32_e32 v20, s6\n v_subrev_u32_e32 v21, 64, v20\n"
+                                     "v_mul_lo_u32 v20, v20, v21\n v_xor_b32_e32 v4, v20, v4\n"
+                                     "v_add_f32_e32 v9, v9, v4"),),
+    "the same, hidden in an address": (
+        ("v_add_f32_e32 v9, v9, v4", "s_sub_u32 s20, s6, 64\n s_mul_i32 s20, s20, s6\n"
+                                     "v_mov_b32_e32 v20, v4\n v_add_u32_e32 v4, s20, v4\n"
+                                     "v_sub_u32_e32 v20, v4, v20\n v_subrev_u32_e32 v20, s20, v20\n"
+                                     "v_add_u32_e32 v1, v1, v20\n v_add_f32_e32 v9, v9, v4"),),
     "an exit by the index": (
         ("v_mul_lo_u32 v3, v2, s7", "v_readfirstlane_b32 s20, v2\n s_cmp_gt_u32 s20, 0x80\n"
                                     "s_cbranch_scc1 out\n v_mul_lo_u32 v3, v2, s7"),
@@ -162,3 +181,18 @@ CHEATS = {
 @pytest.mark.parametrize("name", CHEATS)
 def test_what_larger_inputs_would_show(name: str) -> None:
     assert codes(changed(*CHEATS[name]), ORIGINAL, POINTERS)
+
+
+@pytest.mark.parametrize(("first", "step"), [
+    ("v_mov_b32_e32 v20, s6", "v_mul_lo_u32 v20, v20, v20"),
+    ("v_mov_b32_e32 v20, s6", "v_add_u32_e32 v20, v20, v0\n v_mul_lo_u32 v20, v20, v20"),
+    ("s_mov_b64 s[20:21], s[4:5]\n s_mov_b64 s[22:23], s[8:9]",
+     "s_add_u32 s20, s20, s22\n s_addc_u32 s21, s21, s23\n"
+     "s_add_u32 s22, s20, s22\n s_addc_u32 s23, s21, s23"),
+])
+def test_values_that_grow_without_bound_are_compared_in_time(first: str, step: str) -> None:
+    """Powers of two and of the golden ratio: 2^60 factors, were they multiplied out."""
+    chain = "\n".join((first, *[step] * 60))
+    target = "v_mov_b32_e32 v20, s20\n" if "s20" in step else ""
+    cheat = chain + "\n" + target + "v_add_u32_e32 v7, v20, v7\n global_store_dword v7"
+    assert codes(changed(("global_store_dword v7", cheat)), ORIGINAL, POINTERS)

@@ -59,7 +59,7 @@ def test_the_original_passes_as_its_own_candidate_but_is_no_commit(session: Sess
 
 def test_equivalent_rewrite_passes(session: Session, judge: Judge) -> None:
     at = find(session, "v_lshlrev_b32_e32 v212, 4, v0")
-    verdicts = judge(edited(session, at, at + 1, "v_mul_u32_u24_e32 v212, 16, v0"))
+    verdicts = judge(edited(session, at, at, "s_getreg_b32 s101, hwreg(HW_REG_MODE)"))
     assert verdicts[-1].code == "forbidden-opcode"  # equal, but not reviewed
     verdicts = judge(edited(session, at, at + 1, "v_lshlrev_b32_e64 v212, 4, v0"))
     assert verdicts[-1].gate is Gate.G3, verdicts[-1]

@@ -97,3 +97,16 @@ def test_a_branch_that_leads_elsewhere_is_another(session: Session) -> None:
     assert trial.code_object is not None
     changed = tuple(changed_branches(program, recovered(trial.code_object, session.symbol)))
     assert changed == ((branch, branch),)
+
+
+def test_scheduled_blocks_have_no_new_branches(sparse: Session) -> None:
+    """Every wait of another text, targets of branches among them."""
+    program = sparse.baseline.program
+    waits = [i for i, x in enumerate(program.instructions) if x.op == "s_waitcnt"]
+    assembly = sparse.assembly.apply(
+        [Edit(sparse.symbol, i, i + 1, ("s_waitcnt vmcnt(0) lgkmcnt(0)",), "test") for i in waits])
+    trial = Trial(sparse.baseline, sparse.toolchain, assembly=assembly)
+    assert sparse.gates.assemble.judge(trial, 0).passed
+    assert trial.code_object is not None
+    code = recovered(trial.code_object, sparse.symbol)
+    assert tuple(changed_branches(program, code)) == ()

@@ -35,6 +35,7 @@ class Fake:
     heard: list[Feedback | None] = field(default_factory=list)
     closed: bool = False
     folder: Path | None = None
+    direction: Direction = Direction.SIMPLIFICATION
 
     def prepare(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +45,7 @@ class Fake:
             for number in range(self.count):
                 edit = Edit(KERNEL, 0, 1, (f"s_nop {number}",), self.label)
                 self.heard.append((yield Proposal(
-                    (edit,), self.label, Direction.SIMPLIFICATION, "")))
+                    (edit,), self.label, self.direction, "")))
         finally:
             self.closed = True
 
@@ -197,6 +198,16 @@ def test_one_that_only_repeats_itself_drops_out(evidence: Evidence) -> None:
     assert stuck.closed
 
 
+def test_one_of_another_direction_drops_out(evidence: Evidence) -> None:
+    wanted = replace(evidence, directions=(Direction.MEMORY_ACCESS,))
+    simple = Fake("simple")
+    mixed = MixedProposer({"simple": simple, "memory": Fake(
+        "memory", 20, direction=Direction.MEMORY_ACCESS)})
+    assert shares(played(mixed, wanted, refused, 100)) == {"memory": 20}
+    assert len(simple.heard) == 8
+    assert simple.closed
+
+
 def test_all_are_closed_when_the_search_has_enough(evidence: Evidence) -> None:
     fakes = {"a": Fake("a"), "b": Fake("b")}
     played(MixedProposer(fakes, first=1), evidence, refused, 3)
@@ -215,7 +226,62 @@ def test_a_plausible_gain_is_an_honest_guess() -> None:
     pace = Pace(commits=10, gain=0.2, seconds=100.0)
     draws = [pace.draw(chance, 60.0) for _ in range(4000)]
     assert math.fsum(draws) / len(draws) == pytest.approx(
-        (10.5 / 105) * (0.205 / 10.5), rel=0.05)
+        (10.5 / 105) * (0.2025 / 10.5), rel=0.05)
+
+
+@dataclass(frozen=True)
+class Waning:
+    """A proposer whose share of commits falls from ``early`` to ``late``."""
+
+    early: float
+    pace: float
+    late: float
+    gain: float
+
+    def share(self, made: int) -> float:
+        return self.late + (self.early - self.late) * math.exp(-made / self.pace)
+
+
+def waning(chance: random.Random) -> Waning:
+    def between(low: float, high: float) -> float:
+        return math.exp(chance.uniform(math.log(low), math.log(high)))
+
+    early = between(0.005, 0.4)
+    return Waning(early, between(8, 600), early * between(0.005, 0.3), between(0.002, 0.02))
+
+
+def gained(choose: Callable[[list[int], list[Pace], random.Random], int],
+           trio: list[Waning], seed: int) -> float:
+    """What 400 seconds bring."""
+    chance = random.Random(seed)
+    made, paces = [0, 0, 0], [Pace(), Pace(), Pace()]
+    seconds = total = 0.0
+    while seconds < 400:
+        at = choose(made, paces, chance)
+        won = chance.random() < trio[at].share(made[at])
+        gain = chance.expovariate(1 / trio[at].gain) if won else 0.0
+        timed = won or chance.random() < 0.5
+        proposal = Proposal((), "", Direction.SIMPLIFICATION, "")
+        paces[at] = paces[at].after(
+            Feedback(proposal, speedup=1.0 if timed else None), gain, overhead=0.0, measured=False)
+        made[at] += 1
+        seconds += 1.0 if timed else 0.3
+        total += gain
+    return total
+
+
+def test_it_comes_near_to_always_asking_the_best() -> None:
+    chance = random.Random(5)
+    trios = [[waning(chance) for _ in range(3)] for _ in range(40)]
+    best = bandit = turns = 0.0
+    for seed, trio in enumerate(trios):
+        best += gained(lambda made, paces, _, trio=trio: max(  # type: ignore[misc]
+            range(3), key=lambda i: trio[i].share(made[i]) * trio[i].gain), trio, seed)
+        bandit += gained(lambda made, paces, chance: max(
+            range(3), key=lambda i: paces[i].draw(chance, 60.0)), trio, seed)
+        turns += gained(lambda made, paces, _: sum(made) % 3, trio, seed)
+    assert bandit > 0.85 * best
+    assert turns < 0.8 * best
 
 
 WRONG: list[tuple[dict[str, object], str]] = [
@@ -224,7 +290,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"proposers": {"a": 3}}, r"proposers\.a is no proposer"),
     ({"proposers": {"a": Fake("a")}, "clock": "sundial"}, "not 'sundial'"),
     ({"proposers": {"a": Fake("a")}, "half_life": 0}, "half_life"),
-    ({"proposers": {"a": Fake("a")}, "overhead": {"b": 1.0}}, "names 'b'"),
+    ({"proposers": {"a": Fake("a")}, "overhead": {"a": -1.0}}, "overhead must not be negative"),
 ]
 
 

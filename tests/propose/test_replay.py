@@ -57,14 +57,6 @@ def test_compositions_are_left_to_the_search(tmp_path: Path, evidence: Evidence)
     assert list(ReplayProposer(str(tmp_path)).propose(replace(evidence, base=CHILD))) == []
 
 
-def test_a_resumed_run_goes_on_recording(tmp_path: Path) -> None:
-    path = write(tmp_path, (BASE, proposal("s_nop 3"), None))
-    more = Recording(path, afresh=False)
-    more.add(Recorded(BASE, proposal("s_nop 4")))
-    more.close()
-    assert len(list(read_recording(path))) == 2
-
-
 def test_refusals_are_repeated(tmp_path: Path, evidence: Evidence) -> None:
     refused = Proposal((), "malformed", Direction.SIMPLIFICATION, "", refusal="not a list")
     assert list(ReplayProposer(str(write(tmp_path, (BASE, refused, None)))).propose(evidence)) == [

@@ -110,6 +110,44 @@ def test_names_are_escaped() -> None:
     assert "\x1b" not in shown(summarise([result("a\x1b[31m")]), 80)
 
 
+def test_runs_of_one_kernel_are_told_apart(tmp_path: Path) -> None:
+    for number, lines in enumerate(("- proposer=rules\n- search=team\n",
+                                    "- proposer=scheduler\n- search=team\n",
+                                    "- proposer=scheduler\n- search=team\n")):
+        write(tmp_path / str(number), result("k"))
+        (tmp_path / str(number) / ".hydra").mkdir()
+        (tmp_path / str(number) / ".hydra" / "overrides.yaml").write_text(lines)
+    write(tmp_path / "3", result("other"))
+    summary = summarise(load_results([tmp_path]))
+    assert [row.label for row in summary.rows] == [
+        "proposer=rules", "proposer=scheduler 1", "proposer=scheduler 2", ""]
+    assert "| k proposer=rules |" in markdown(summary)
+    assert [row.label for row in summarise([result("k"), result("k", folder="/runs/x")]).rows] == [
+        "", "x"]
+
+
+def test_proposers_and_rules_are_added_up() -> None:
+    def record(proposed: int, accepted: int, gain: float) -> dict[str, float]:
+        return {"proposed": proposed, "passed": proposed, "accepted": accepted, "gain": gain,
+                "seconds": 1.0}
+
+    summary = summarise([
+        result("a", rules={"hoist": record(30, 2, 0.1), "nops": record(5, 0, 0.0)},
+               proposers={"rules": record(35, 2, 0.1), "scheduler": record(4, 1, 0.3)}),
+        result("b", rules={"hoist": record(10, 0, 0.1)}, proposers={"rules": record(10, 0, 0.1)}),
+        result("c", rules=None)])
+    assert [(r.name, r.proposed, r.accepted, r.kernels) for r in summary.rules] == [
+        ("hoist", 40, 2, 1), ("nops", 5, 0, 0)]
+    assert summary.rules[0].gain == pytest.approx(0.2)
+    assert summary.rules[0].share == pytest.approx(0.05)
+    assert [p.name for p in summary.proposers] == ["scheduler", "rules"]
+    assert from_dict(json.loads(to_json(summary))) == summary
+    text, document = shown(summary, 80), markdown(summary)
+    assert "hoist" in text
+    assert "| hoist | 40 | 40 | 2 | 5.0 % | 1 | +6.89 % |" in document
+    assert "| scheduler |" in document
+
+
 def test_documents_round_trip() -> None:
     summary = summarise([result("a"), result("b", status="error", error="no")], {"all of it": "*"})
     assert from_dict(json.loads(to_json(summary))) == summary

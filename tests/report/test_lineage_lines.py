@@ -8,6 +8,7 @@ import pytest
 
 from asmevo.report.lineage_lines import lineage_text, lines, path_to
 from asmevo.report.search_state import NodeState
+from asmevo.search.events import ParentFact
 
 
 def tree(count: int, seed: int) -> list[NodeState]:
@@ -69,3 +70,10 @@ def test_a_limit_keeps_the_best(limit: int, seed: int) -> None:
 
 def test_no_nodes() -> None:
     assert lineage_text([]).plain == ""
+
+
+def test_a_composition_names_its_parts() -> None:
+    nodes = tree(2, 0)
+    nodes[1].parents = (ParentFact("run-00017", 1.1, None, "hoist-loads"),
+                        ParentFact("run-00018", 1.1, 0))
+    assert "rule-1 of hoist-loads and candidate 00018 (node 0)" in lineage_text(nodes).plain

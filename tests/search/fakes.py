@@ -129,7 +129,7 @@ class FakeBench:
                    if old != new}
         if self.poison in changed and self.alive is not None and self.alive.exists():
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.slow in changed:
+        if any(edit.start == self.slow for edit in proposal.edits):
             time.sleep(0.2)
         self.judged.append(mark)
         fails: tuple[Gate, str] | None = None
@@ -182,7 +182,7 @@ def facts(events: Sequence[AnyEvent]) -> list[dict[str, object]]:
     out = []
     for event in events:
         data = event.to_json()
-        for name in ("number", "seconds", "took", "busy", "gates"):
+        for name in ("number", "seconds", "took", "busy", "gates", "proposing"):
             data.pop(name, None)
         out.append(data)
     return out

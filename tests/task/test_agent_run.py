@@ -75,7 +75,10 @@ def test_scripted_edits_are_verified_committed_and_repeated(
     assert attempts[2]["sha256"] == result["replacement_sha256"]
     transcript = [json.loads(line) for line in (folder / "transcript.jsonl").open()]
     spent = sum(e["tokens"] for e in transcript if e["event"] == "response")
-    assert spent == sum(e["tokens"] for e in transcript if e["event"] == "end")
+    # The controller's books are the proposer's.
+    assert result["spent"]["tokens"] == spent
+    assert result["spent"]["cost"] == pytest.approx(
+        sum(e["cost"] for e in transcript if e["event"] == "response"))
     # Nothing of the held-out inputs, and no key, has left the machine or been written down.
     said = json.dumps(api.requests) + (folder / "transcript.jsonl").read_text()
     hidden = held_out(tmp_path)
@@ -96,6 +99,19 @@ def test_scripted_edits_are_verified_committed_and_repeated(
     assert [n["sha256"] for n in json.loads(again.read_text())] == [
         n["sha256"] for n in json.loads((folder / "lineage.json").read_text())]
     assert len(api.requests) == asked
+
+
+def test_the_budget_for_tokens_ends_the_search(
+        command_line: CommandLine, read_result: Callable[[], dict[str, Any]],
+        settings: tuple[str, ...], httpserver: HTTPServer) -> None:
+    turns = [Turn([submit((0, 9000 + n, []))], input_tokens=5000) for n in range(9)]
+    api = MessagesApi(httpserver, list(turns))
+    done = command_line(*settings, f"proposer.base_url={api.url}", "search.budget.tokens=12000",
+                        "search.budget.attempts=9")
+    assert done.returncode == 1, done.stderr
+    result = read_result()
+    assert result["stopped"] == "tokens"
+    assert result["attempts"] == len(api.requests) == 3
 
 
 def test_no_answer_ends_the_search_with_one_warning(

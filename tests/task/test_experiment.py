@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import asmevo
 from asmevo.report.marked import MarkerError, markers
 from asmevo.report.result import SCHEMA, Result, Status
 from asmevo.report.terminal import print_result
@@ -109,3 +114,26 @@ def test_the_document_is_looked_at_first(run: RunTask, tmp_path: Path) -> None:
     with pytest.raises(MarkerError):
         run(*SMALL, f"readme={document}")
     assert not written(tmp_path)
+
+
+def test_an_interrupt_ends_the_searches(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    experiment = subprocess.Popen(
+        [sys.executable, "-m", "asmevo", *SMALL, "search.budget.attempts=100000",
+         f"hydra.run.dir={folder}", f"registry.path={tmp_path}/registry"],
+        cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(asmevo.__file__).parent.parent)
+             + os.pathsep + os.environ.get("PYTHONPATH", "")})
+    first = folder / "kb_sum_reduction"
+    try:
+        deadline = time.monotonic() + 120
+        while not (first / "attempts.jsonl").exists() and time.monotonic() < deadline:
+            assert experiment.poll() is None, experiment.stderr
+            time.sleep(0.05)
+        experiment.terminate()
+        _, complaint = experiment.communicate(timeout=120)
+    finally:
+        experiment.kill()
+    assert (experiment.returncode, complaint) == (130, "asmevo: interrupted\n")
+    assert json.loads((first / "result.json").read_text())["status"] == "interrupted"
+    assert not (folder / "kb_gemm_bias_relu").exists()

@@ -55,7 +55,17 @@ def test_a_search_leaves_a_page_that_can_be_made_again(run: RunTask, tmp_path: P
     assert {g: dict(c) for g, c in lost.state.verdicts.items()} == {
         gate: {o: n for o, n in counts.items() if n} for gate, counts in done.verdicts.items()}
     assert any("run folder is gone" in sentence for sentence in lost.missing)
-    assert str(done.replacement_sha256) in search_page(lost)
+    assert "instructions became" in search_page(lost)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    shutil.copy(kept / "events.jsonl", killed)
+    cut = load_run(str(killed), registry, tmp_path)
+    assert cut.state.commits == done.commits
+    assert any("left no result" in sentence for sentence in cut.missing)
+    assert "instructions became" in search_page(cut)
+    (killed / "result.json").write_text(json.dumps(
+        {"schema": "asmevo.result/1", "task": "optimize", "run_id": None}))
+    assert load_run(str(killed), registry, tmp_path).state.commits == done.commits
 
     result = run("task=report", f"run={kept}", f"output={tmp_path}/copy.html")
     assert result.status is Status.REPORTED
@@ -77,11 +87,27 @@ def test_a_page_that_cannot_be_made_does_not_cost_the_run(
     assert "no page today" in caplog.text
 
 
+def test_an_interrupt_while_the_page_is_made_keeps_the_result(
+        run: RunTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search_report, "search_page", interrupted)
+    result = run(*SHORT, "search.budget.attempts=2")
+    assert result.status is Status.INTERRUPTED
+    assert result.attempts == 2
+    assert result.speedup_again is not None
+
+
 def test_what_is_no_search(run: RunTask, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs run="):
         run("task=report")
     with pytest.raises(StoredRunError, match="no run folder"):
         run("task=report", f"run={tmp_path}/nothing")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "events.jsonl").touch()
+    with pytest.raises(StoredRunError, match="neither a result nor"):
+        run("task=report", f"run={tmp_path}/empty")
     other = tmp_path / "other"
     other.mkdir()
     (other / "result.json").write_text(json.dumps(

@@ -444,8 +444,10 @@ class Inference:
 def _straddled(mask: NDArray[np.bool_], size: int) -> bool:
     """Whether elements are written in parts. A byte that became what it was looks unwritten."""
     elements = mask[:len(mask) // size * size].reshape(-1, size)
+    if not len(elements):
+        return False
     partly = elements.any(axis=1) & ~elements.all(axis=1)
-    return bool(partly.mean() > _MOST_STRADDLED) if len(partly) else False
+    return bool(np.mean(partly) > _MOST_STRADDLED)
 
 
 def _has_bounds(prober: Prober) -> bool:

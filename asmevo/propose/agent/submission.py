@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from asmevo.codeobject.assembly import Edit
+from asmevo.codeobject.assembly import Edit, label_of
 from asmevo.errors import AsmEvoError
 from asmevo.isa.parse import parse
 from asmevo.isa.resources import register_use
@@ -156,7 +156,7 @@ class Reader:
             problems.append(f"{where}: 0 <= start <= stop <= {count} does not hold for "
                             f"{start} and {stop}")
         for place, text in enumerate(lines):
-            if (problem := self._instruction(text)) is not None:
+            if label_of(text) is None and (problem := self._instruction(text)) is not None:
                 problems.append(f"{where}, line {place}: {problem}")
         return Edit(self._evidence.kernel, start, stop, tuple(lines), "agent")
 
@@ -167,11 +167,9 @@ class Reader:
         if text.lstrip().startswith("."):
             return f"'{line(text, 80)}' is a directive, not an instruction"
         try:
-            instruction = parse(text)
+            parse(text)
         except AsmEvoError as error:
             return f"'{line(text, 80)}': {line(str(error))}"
-        if instruction.is_branch and text.split()[-1] not in self._labels:
-            return f"'{line(text, 80)}' does not go to a label of the kernel"
         return None
 
     def _check_together(self, edits: Sequence[Edit], problems: list[str]) -> None:
@@ -182,6 +180,16 @@ class Reader:
                 problems.append(
                     f"the edits of {first.start} to {first.stop} and of {second.start} to "
                     f"{second.stop} overlap")
+        texts = [text for edit in edits for text in edit.lines]
+        new = [name for text in texts if (name := label_of(text)) is not None]
+        for name in new:
+            if name in self._labels or new.count(name) > 1:
+                problems.append(f"the label '{line(name, 80)}' is there already")
+        for text in texts:
+            if (label_of(text) is None and parse(text).is_branch
+                    and text.split()[-1] not in self._labels.union(new)):
+                problems.append(f"'{line(text, 80)}' does not go to a label of the kernel or one "
+                                "that the edits bring in")
         lines = self._evidence.lines
         if not problems and all(lines[e.start:e.stop] == e.lines for e in edits):
             problems.append("the edits change nothing")

@@ -35,7 +35,8 @@ _EDITS: dict[str, Any] = {
                                     "front of start"},
             "lines": {"type": "array", "items": {"type": "string"},
                       "description": "the instructions that stand there instead, one each, "
-                                     "without labels or comments; [] deletes"},
+                                     "without comments; a line like .L_new: is a new label for "
+                                     "what follows it; [] deletes"},
         },
         "required": ["start", "stop", "lines"],
         "additionalProperties": False,

@@ -28,11 +28,12 @@ class Scored:
 
 
 class Layout:
-    """One trace; ``weight`` is how often it is executed."""
+    """One trace; ``weight`` is how often it is executed, ``cold`` code is fetched for it."""
 
     def __init__(self, context: RuleContext, trace: Trace, steps: Steps, walker: Walker,
                  entry: Sequence[Outstanding], weight: int, *, exposed: frozenset[int],
-                 assume_disjoint: bool) -> None:
+                 assume_disjoint: bool, cold: bool = False, seen: frozenset[int] | None = None,
+                 constraints: OrderConstraints | None = None) -> None:
         self._context = context
         self.trace = trace
         self.weight = weight
@@ -44,15 +45,16 @@ class Layout:
             for i in item.indices
             if (instructions[i].wait is not None or instructions[i].unit is Unit.NOP)
             and i not in context.guards)
-        self.constraints = OrderConstraints(
+        self.constraints = constraints or OrderConstraints(
             program, trace, fences=context.fences, guards=context.guards, exposed=exposed,
-            placed=self.placed, assume_disjoint=assume_disjoint)
+            placed=self.placed, assume_disjoint=assume_disjoint, seen=seen)
         own = set(trace.indices())
         self._entry = Flight.of(
             [o for o in entry if not trace.loops or o.index not in own],
             {o.index: steps[o.index].latency // 2 for o in entry if steps[o.index].load})
         self._as_is: Scored | None = None
-        self._phase = program.offsets[trace.start] & 7
+        self._address = program.offsets[trace.start]
+        self._cold = cold and not trace.loops
 
     @cached_property
     def original(self) -> Order:
@@ -73,6 +75,11 @@ class Layout:
             return (self._steps.region(kept),)
         return tuple(self._steps[i] for i in kept)
 
+    @property
+    def time(self) -> int:
+        """Clk of all executions as it is."""
+        return self.score(self.original).cost * self.weight
+
     def score(self, order: Order) -> Scored:
         """The cost of an order and the waits that it needs."""
         if order != self.original:
@@ -84,10 +91,10 @@ class Layout:
     def _score(self, order: Order) -> Scored:
         """The cost of an order; of a loop's in its second round and all that follow."""
         steps = [step for k in order for step in self.steps[k]]
-        walked = self._walker.walk(steps, self._entry, self._phase)
+        walked = self._walker.walk(steps, self._entry, self._address, cold=self._cold)
         if self.trace.loops:
             again = walked.flight.later(walked.clk, self._entry)
-            walked = self._walker.walk(steps, again, self._phase)
+            walked = self._walker.walk(steps, again, self._address, cold=False)
             return Scored(order, walked.clk, walked.placed)
         return Scored(order, walked.clk + walked.left, walked.placed)
 

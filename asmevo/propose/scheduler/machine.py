@@ -20,7 +20,8 @@ class MachineTimes:
     ``lds`` and its data cycles. ``matrix`` is the least time until a matrix result can be used.
     ``quarter`` is a VALU operation of quarter rate, ``misaligned`` what fetching an 8-byte
     instruction across an 8-byte boundary costs; ``memory_rate`` are bytes a clk of vector memory,
-    ``line`` the clk of an access that is scattered over lines, each.
+    ``line`` the clk of an access that is scattered over lines, each. Code comes in lines of 128
+    bytes, each ``code_miss`` after it is asked for, ``code_lines_ahead`` before it is needed.
     """
 
     l1: int = 116
@@ -39,6 +40,8 @@ class MachineTimes:
     line: int = 2
     branch_taken: int = 32
     branch_not_taken: int = 8
+    code_miss: int = 216
+    code_lines_ahead: int = 2
 
     def level(self, level: MemoryLevel) -> int:
         """Clk until a vector load has its result from a level."""

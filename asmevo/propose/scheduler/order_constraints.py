@@ -69,11 +69,12 @@ class OrderConstraints:
     A load of global memory may be issued in front of a barrier that it follows when no store can
     precede it. With ``assume_disjoint`` accesses through different resources, and through the same
     address at disjoint offsets, are taken not to overlap, and loads of global memory not to depend
-    on barriers at all.
+    on barriers at all. Nothing crosses pinned items with instructions that are not among ``seen``.
     """
 
     def __init__(self, program: Program, trace: Trace, *, fences: Set[int], guards: Set[int],
-                 exposed: Set[int], placed: Set[int], assume_disjoint: bool = False) -> None:
+                 exposed: Set[int], placed: Set[int], assume_disjoint: bool = False,
+                 seen: Set[int] | None = None) -> None:
         self._program = program
         self._assume = assume_disjoint
         self.before: list[set[int]] = []
@@ -95,6 +96,9 @@ class OrderConstraints:
             for index in kept:
                 reads |= instructions[index].reads
                 writes |= instructions[index].writes
+            if len(kept) > 1 and not item.pinned:
+                # Lanes are switched back on: behind it EXEC is what it was.
+                writes &= ~EXEC_MASK
             for register in members(reads):
                 if register in writer:
                     before.add(writer[register])
@@ -102,9 +106,6 @@ class OrderConstraints:
                 if register in writer:
                     before.add(writer[register])
                 before.update(readers.get(register, ()))
-            if len(kept) > 1 and not item.pinned:
-                # Lanes are switched back on: behind it EXEC is what it was.
-                writes &= ~EXEC_MASK
             is_barrier = any(instructions[i].unit is Unit.BARRIER or i in guards for i in kept)
             own = [self._access(k, i, versions, i in exposed) for i in kept
                    if touches_memory(instructions[i])]
@@ -124,8 +125,9 @@ class OrderConstraints:
                 pin = k
             if fence >= 0:
                 before.add(fence)
-            if any(i in fences for i in kept) and item.pinned and not all(
-                    instructions[i].is_branch for i in kept if i in fences) and len(kept) == 1:
+            closed = seen is not None and item.pinned and any(i not in seen for i in kept)
+            if closed or (any(i in fences for i in kept) and item.pinned and not all(
+                    instructions[i].is_branch for i in kept if i in fences) and len(kept) == 1):
                 before.update(range(max(fence, 0), k))
                 fence = k
             before.discard(k)

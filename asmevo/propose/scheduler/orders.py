@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from asmevo.propose.scheduler.layout import Layout, Order
 from asmevo.propose.scheduler.machine import TURN
@@ -53,14 +54,8 @@ def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
         for p in preds[k]:
             after[p].append(k)
     turns = {k: max(len(steps[k]), 1) for k in items}
-    distance: dict[tuple[int, int], int] = {}
-    height: dict[int, float] = {}
-    for k in reversed(items):
-        best = 0
-        for s in after[k]:
-            d = distance[k, s] = _distance(steps[k], steps[s], heuristic.far)
-            best = max(best, int(height[s]) + d)
-        height[k] = best + turns[k]
+    distance, heights = _distances(layout, after, heuristic.far)
+    height = dict(heights)
     if heuristic.noise:
         noise = random.Random(seed)  # noqa: S311 - reproducible, not secret
         for k in items:
@@ -100,14 +95,38 @@ def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
     return tuple(order)
 
 
-def _distance(first: Sequence[Step], second: Sequence[Step], far: float) -> int:
-    """Turns from issuing one item to issuing another that depends on it."""
-    if not first or not second:
-        return 0
-    distance = len(first)
+_Distances = tuple[dict[tuple[int, int], int], dict[int, float]]
+_known: WeakKeyDictionary[Layout, dict[float, _Distances]] = WeakKeyDictionary()
+
+
+def _distances(layout: Layout, after: dict[int, list[int]], far: float) -> _Distances:
+    """Turns between items and those that depend on them, and from items to the trace's end."""
+    known = _known.setdefault(layout, {})
+    if far not in known:
+        steps = layout.steps
+        distance: dict[tuple[int, int], int] = {}
+        height: dict[int, float] = {}
+        reads = {k: _reads(steps[k]) for k in layout.original}
+        for k in reversed(layout.original):
+            best = 0.0
+            for s in after[k]:
+                d = distance[k, s] = _distance(steps[k], reads[s], far)
+                best = max(best, height[s] + d)
+            height[k] = best + max(len(steps[k]), 1)
+        known[far] = distance, height
+    return known[far]
+
+
+def _reads(steps: Sequence[Step]) -> int:
     reads = 0
-    for step in second:
+    for step in steps:
         reads |= step.reads
+    return reads
+
+
+def _distance(first: Sequence[Step], reads: int, far: float) -> int:
+    """Turns from issuing one item to issuing another that depends on it."""
+    distance = len(first)
     for position, step in enumerate(first):
         for op in (step, *step.inner):
             if not op.writes & reads:

@@ -16,6 +16,8 @@ from asmevo.propose.scheduler.workshop import DISJOINT, Freedom, Variant, Worksh
 
 NAME = "scheduler"
 _NOISES = (0.1, 0.3, 0.8)
+# Of traces this long only the first few heuristics are tried.
+_LONG, _FEW = 400, 3
 
 
 class SchedulerProposer:
@@ -56,7 +58,8 @@ class SchedulerProposer:
             for rename in (True, False):
                 found += [Freedom(rename, True, True, distance),
                           Freedom(rename, False, True, distance)]
-        return [*found, *(replace(f, joined=False) for f in found)]
+        opened = [replace(f, closed=False) for f in found]
+        return [*found, *opened, *(replace(f, joined=False) for f in found)]
 
 
 _Parts = tuple[Variant, tuple[tuple[Layout, Scored], ...]]
@@ -71,6 +74,7 @@ class _Run:
         self._tries = tries
         self._seen: set[tuple[Edit, ...]] = {f.edits for f in evidence.failures}
         self._seen.add(())
+        self._ranking: dict[Layout, list[Scored]] = {}
         # By freedom and start of the trace: the fastest order alone, and its measured speedup.
         self._best: dict[Freedom, dict[int, tuple[float, Layout, Scored]]] = {}
         # Single traces that a gate has refused: nothing more of the kind.
@@ -119,10 +123,14 @@ class _Run:
             yield from self._together(variant)
 
     def _ranked(self, layout: Layout) -> list[Scored]:
-        found = {(o := listed(layout, h)): layout.score(o) for h in HEURISTICS}
+        if layout in self._ranking:
+            return self._ranking[layout]
+        count = len(HEURISTICS) if len(layout.original) < _LONG else _FEW
+        found = {(o := listed(layout, h)): layout.score(o) for h in HEURISTICS[:count]}
         # The order as it is, with waits placed anew, is one as well.
         found[layout.original] = layout.score(layout.original)
-        return sorted(found.values(), key=lambda s: s.cost)
+        self._ranking[layout] = sorted(found.values(), key=lambda s: s.cost)
+        return self._ranking[layout]
 
     def _listed(self, layout: Layout) -> Scored:
         return self._ranked(layout)[0]
@@ -144,8 +152,8 @@ class _Run:
                       sorted(best.values(), key=lambda b: -b[0])]
             yield from self._made(variant, chosen, f"{len(chosen)} traces that are faster alone")
 
-    def _made(self, variant: Variant, chosen: Sequence[tuple[Layout, Scored]], what: str) -> Iterator[
-            tuple[Proposal, _Parts]]:
+    def _made(self, variant: Variant, chosen: Sequence[tuple[Layout, Scored]],
+              what: str) -> Iterator[tuple[Proposal, _Parts]]:
         chosen = [c for c in chosen
                   if (variant.freedom, c[0].trace.start) not in self._barred]
         edits = variant.edits(chosen, NAME) if chosen else ()

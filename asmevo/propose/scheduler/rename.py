@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.instruction import Instruction, OperandKind, Unit
 from asmevo.isa.registers import AGPR0, EXEC_MASK, SGPR_LIMIT, VGPR0, mask, members
 from asmevo.propose.free_registers import FreeRegisters, text
@@ -21,6 +22,8 @@ from asmevo.propose.scheduler.trace import Trace
 _TOKEN = re.compile(r"(?<![\w.])([vs])(\d+|\[\d+:\d+\])(?![\w.])")
 _LONG_AGO = -1
 _WIDEST = 16
+# What a launch may have defined: every scalar register, and the work-item ids.
+_AT_ENTRY = mask(0, VGPR0) | mask(VGPR0, 3)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,8 +67,10 @@ def renamed(context: RuleContext, traces: Iterable[Trace], free: FreeRegisters) 
     rewrite = context.rewrite()
     changed: dict[tuple[int, int], tuple[int, int]] = {}
     taken: set[int] = set()
+    # Where an operand may hold nothing, all names stay: the gates compare such findings by them.
+    kept = frozenset(v.consumer for v in defined_before_use(context.program, _AT_ENTRY))
     for trace in traces:
-        found = _Renaming(context, trace, free, taken).found()
+        found = _Renaming(context, trace, free, taken, kept).found()
         for first, count in found.values():
             # A trace within a region of another must not use what lives across it.
             taken.update(range(first, first + count))
@@ -84,11 +89,12 @@ class _Renaming:
     """The values of one trace, and registers for them."""
 
     def __init__(self, context: RuleContext, trace: Trace, free: FreeRegisters,
-                 taken: set[int]) -> None:
+                 taken: set[int], kept: frozenset[int]) -> None:
         self._context = context
         self._trace = trace
         self._free = free
         self._taken = taken
+        self._kept = kept
         self._values: list[_Value] = []
         self._holds: dict[int, _Value | None] = {}
         self._outside: set[int] = set()  # registers that hold something else at some time
@@ -117,7 +123,7 @@ class _Renaming:
             for index in item.kept:
                 place += 1
                 i = instructions[index]
-                if item.pinned:
+                if item.pinned or index in self._kept:
                     self._opaque(i)
                 else:
                     self._one(index, i, place, merged)

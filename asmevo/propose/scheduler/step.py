@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from asmevo.isa.access_width import access_bytes
@@ -14,6 +14,7 @@ from asmevo.isa.program import Program
 from asmevo.isa.targets import model
 from asmevo.profile.profile import MemoryLevel, Profile, StallCause
 from asmevo.propose.scheduler.machine import TURN, MachineTimes
+from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.order_constraints import touches_memory
 
 _WAVE = 64
@@ -30,10 +31,11 @@ class Step:
     """``alu`` and ``matrix`` are clk of the vector ALU and of the matrix pipe, ``whole`` that the
     operation needs both. ``vm``, ``lds`` and ``scalar`` say which counter counts it and in which
     order; ``pipe`` are clk of its memory pipe and ``latency`` those until it is done, without them.
-    ``extra`` are clk that it takes besides its turn. ``inner`` are memory operations of a region that
-    counts as one step, each of which may or may not be issued. ``memory`` says that it
-    reads or writes memory; ``unseen`` are registers that code uses
-    to which it may lead and which no profile has seen executed: no wait is put there.
+    ``extra`` are clk that it takes besides its turn, ``memory`` says that it reads or writes
+    memory.
+    A ``region`` counts as one step: ``inner`` are its memory operations, each of which may or may
+    not be issued. ``unseen`` are registers used by code that a branch may lead to and that no
+    profile has seen executed: no wait is put there.
     """
 
     index: int
@@ -62,11 +64,13 @@ class Step:
 
 
 class Steps:
-    """The steps of a program's instructions on a machine; ``distance`` scales vector memory's latency.
+    """The steps of a program's instructions; ``distance`` scales vector memory's latency.
+
+    ``paths`` are instructions in the order of execution, for what the profiles tell of latencies.
     """
 
     def __init__(self, program: Program, profiles: Sequence[Profile], machine: MachineTimes,
-                 distance: float = 1.0) -> None:
+                 distance: float = 1.0, paths: Iterable[Sequence[int]] = ()) -> None:
         self._distance = distance
         self.program = program
         self._profiles = profiles
@@ -74,6 +78,7 @@ class Steps:
         self._isa = model(program.isa)
         self._cfg = Cfg.of(program)
         self._known: dict[int, Step] = {}
+        self._observed_latency = observed_latencies(program, profiles, paths)
         self._vmem_sharing, self._lds_sharing = _sharing(profiles)
 
     def __getitem__(self, index: int) -> Step:
@@ -154,7 +159,8 @@ class Steps:
         return found
 
     def executed(self, index: int) -> bool:
-        return any(p.instructions[index].issued for p in self._profiles)
+        """Whether a profile has seen an instruction executed, or there is none to tell."""
+        return not self._profiles or any(p.instructions[index].issued for p in self._profiles)
 
     def _observed(self, indices: Sequence[int]) -> int:
         """Clk of one pass through a region as profiled, waits for memory apart."""
@@ -172,6 +178,8 @@ class Steps:
         machine = self._machine
         if not i.is_load:
             return machine.store
+        if index in self._observed_latency:
+            return max(self._observed_latency[index] - TURN, machine.l1)
         found = []
         for profile in self._profiles:
             memory = profile.instructions[index].memory

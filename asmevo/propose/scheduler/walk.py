@@ -20,6 +20,7 @@ _VM_LIMIT = 63
 _LGKM_LIMIT = 15
 _LONGEST = 20
 _QUEUE = 22
+_LINE = 7  # bits of an address within a line of 128 bytes
 
 
 @dataclass(slots=True)
@@ -107,8 +108,8 @@ class Walker:
         self._unpublished = unpublished
         self._pairs: dict[tuple[int, int], int] = {}
 
-    def walk(self, steps: Sequence[Step], entry: Flight, phase: int) -> Walked:
-        """The order's cost from a place whose address is ``phase`` beyond a multiple of 8."""
+    def walk(self, steps: Sequence[Step], entry: Flight, address: int, *, cold: bool) -> Walked:
+        """The order's cost from an address on, whose code is fetched first if it is ``cold``."""
         machine = self._machine
         vm, lds, other = list(entry.vm), list(entry.lds), list(entry.other)
         vm_count, lds_count = entry.vm_count, entry.lds_count
@@ -120,6 +121,9 @@ class Walker:
         matrix_writes = 0
         debt = 0
         states = 0
+        line = address >> _LINE
+        # Those around a trace's start are on their way with the code in front of it.
+        fetched = dict.fromkeys(range(line, line + machine.code_lines_ahead + 1), 0)
         last_vm = max((f.done for f in vm), default=0)
         starts = [0] * _QUEUE
         recent: list[tuple[int, int, Step]] = []  # states at issue, registers, producer
@@ -192,7 +196,7 @@ class Walker:
                             other.clear()
                             lds.clear()
                     placed.append(Placed(position, _wait(vm_need, lgkm_need)))
-                    phase ^= 4
+                    address += 4
                     states += 1
                     if done > now:
                         debt = 0
@@ -218,19 +222,29 @@ class Walker:
                 while short > 0:
                     count = min(short, 16)
                     placed.append(Placed(position, f"s_nop {count - 1}"))
-                    phase ^= 4
+                    address += 4
                     states += count
                     now += TURN * count
                     debt = 0
                     short -= count
             start = now
-            if step.size == 8 and phase & 4:
+            if step.size == 8 and address & 4:
                 debt += machine.misaligned
                 if debt >= TURN:
                     debt -= TURN
                     start += TURN
-            elif step.size & 4:
-                phase ^= 4
+            if cold and address >> _LINE != line:
+                line = address >> _LINE
+                for ahead in range(line, line + machine.code_lines_ahead + 1):
+                    if ahead not in fetched:
+                        fetched[ahead] = now + machine.code_miss
+                start = max(start, fetched[line])
+            address += step.size
+            if step.region:
+                # What its code costs to fetch is part of what was observed.
+                line = address >> _LINE
+                fetched.update(dict.fromkeys(
+                    range(line, line + machine.code_lines_ahead + 1), 0))
             if step.alu:
                 if alu_free > start:
                     start = alu_free

@@ -25,6 +25,8 @@ from asmevo.propose.scheduler.walk import Walker
 
 DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
+_LEAST_SHARE = 0.003
+_ONCE = 120  # executions by 100 waves
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -33,7 +35,8 @@ class Freedom:
     """What a schedule may take for granted, and change besides the order.
 
     ``rename`` gives values registers of their own, ``disjoint`` lets memory accesses to different
-    buffers pass each other, ``joined`` moves instructions over branches that meet again, and
+    buffers pass each other, ``joined`` moves instructions over branches that meet again, but not
+    where there is code between them that no profile has seen executed if ``closed``, and
     ``distance`` scales the time that vector memory is taken to need.
     """
 
@@ -41,9 +44,11 @@ class Freedom:
     disjoint: bool = False
     joined: bool = True
     distance: float = 1.0
+    closed: bool = True
 
     def describe(self) -> str:
         parts = ["across branches that meet again" if self.joined else "within blocks"]
+        parts += ["unseen code included"] if self.joined and not self.closed else []
         parts += ["registers of their own for values"] if self.rename else []
         parts += [f"memory {self.distance:g} times as far"] if self.distance != 1.0 else []
         return ", ".join(parts)
@@ -52,19 +57,25 @@ class Freedom:
 class Variant:
     """The layouts of all traces under one freedom."""
 
-    def __init__(self, workshop: Workshop, freedom: Freedom) -> None:
+    def __init__(self, workshop: Workshop, freedom: Freedom, like: Variant | None) -> None:
+        """``like`` is a variant that differs in distance only, if there is one already."""
         self.freedom = freedom
         self._workshop = workshop
         self._base = workshop.context
         self.context = self._base
         self._renamed: Preview | None = None
-        if freedom.rename:
+        if like is not None:
+            self.context, self._renamed = like.context, like._renamed
+        elif freedom.rename:
             self._rename()
         context = self.context
         evidence = context.evidence
         program = context.program
-        traces = self._traces(context)
-        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance)
+        traces = ([m.trace for m in like.layouts] if like is not None
+                  else self._traces(context))
+        known = ({m.trace.start: m.constraints for m in like.layouts} if like is not None else {})
+        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance,
+                      [tuple(t.indices()) for t in traces])
         barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
         entries = outstanding(program, [*(t.start for t in traces), *barriers])
         walker = Walker(program, workshop.machine, frozenset(
@@ -75,7 +86,11 @@ class Variant:
             if len((layout := Layout(
                 context, trace, steps, walker, entries[trace.start],
                 workshop.executions(trace.start), exposed=exposed,
-                assume_disjoint=freedom.disjoint)).original) >= _SMALLEST)
+                assume_disjoint=freedom.disjoint,
+                seen=workshop.executed if freedom.closed else None,
+                # A wave that comes by once has to wait for the code.
+                cold=workshop.executions(trace.start) <= _ONCE,
+                constraints=known.get(trace.start))).original) >= _SMALLEST)
 
     def _traces(self, context: RuleContext) -> list[Trace]:
         return Tracer(
@@ -91,8 +106,21 @@ class Variant:
         if rewrite is None:
             return
         self._renamed = base.preview.apply(rewrite.edits("rename"))
-        self.context = RuleContext(replace(
-            base.evidence, program=self._renamed.program, lines=self._renamed.lines))
+        self.context = self._with(self._renamed)
+
+    def _with(self, preview: Preview) -> RuleContext:
+        """The base's evidence with other names of registers."""
+        return RuleContext(replace(
+            self._base.evidence, program=preview.program, lines=preview.lines))
+
+    def _renamed_in(self, chosen: Chosen) -> Preview:
+        """The base with the new names in some traces only: each trace's are its own affair."""
+        rewrite = self._base.rewrite()
+        for layout, _ in chosen:
+            for index in layout.trace.indices():
+                if self.context.lines[index] != self._base.lines[index]:
+                    rewrite.replace(index, self.context.lines[index])
+        return self._base.preview.apply(rewrite.edits("rename"))
 
     @property
     def is_renamed(self) -> bool:
@@ -105,19 +133,23 @@ class Variant:
         Empty when nothing changes, or when the result would lack waits, have hazards, or differ in
         code that no profile has seen executed.
         """
-        rewrite = self.context.rewrite()
+        renamed_base = self._renamed_in(chosen) if self._renamed is not None else None
+        context = self.context if renamed_base is None else self._with(renamed_base)
+        rewrite = context.rewrite()
         for layout, scored in chosen:
             layout.rewrite(rewrite, scored)
         if not rewrite:
             return ()
-        preview = repair(self.context, self.context.preview.apply(rewrite.edits(reason)))
-        if preview.lines == self.context.lines or not is_clean(self.context, preview):
+        preview = repair(context, context.preview.apply(rewrite.edits(reason)))
+        if preview.lines == context.lines or not is_clean(context, preview):
             return ()
-        edits = preview.edits(reason)
-        if self._renamed is not None:
-            preview = self._renamed.apply(edits)
-            edits = preview.edits(reason)
-        return edits if self._workshop.executes_changes(preview.lines) else ()
+        if renamed_base is not None:
+            if not _shapes(preview) <= _shapes(self._base.preview):
+                return ()
+            preview = renamed_base.apply(preview.edits(reason))
+        if not self._workshop.executes_changes(preview.lines):
+            return ()
+        return preview.edits(reason)
 
 
 class Workshop:
@@ -152,7 +184,9 @@ class Workshop:
     def variant(self, freedom: Freedom) -> Variant:
         """The traces under a freedom, made once."""
         if freedom not in self._variants:
-            self._variants[freedom] = Variant(self, freedom)
+            like = next((v for f, v in self._variants.items()
+                         if replace(f, distance=freedom.distance) == freedom), None)
+            self._variants[freedom] = Variant(self, freedom, like)
         return self._variants[freedom]
 
     def executes_changes(self, lines: Sequence[str]) -> bool:
@@ -179,6 +213,13 @@ class Workshop:
             for index in range(head + start, head + max(stop, start + 1)))
 
 
+def _shapes(preview: Preview) -> set[tuple[str, str, str]]:
+    """Missing waits and hazards but for the names of registers."""
+    return {v.shape for v in (*preview.missing, *preview.hazards)}
+
+
 def hottest(layouts: Iterable[Layout]) -> list[Layout]:
-    """Layouts by the time that is spent in them, most first."""
-    return sorted(layouts, key=lambda m: (-m.score(m.original).cost * m.weight, m.trace.start))
+    """Layouts by the time that is spent in them, most first, but for those that hardly matter."""
+    ranked = sorted(layouts, key=lambda m: (-m.time, m.trace.start))
+    total = sum(m.time for m in ranked)
+    return [m for m in ranked if m.time >= _LEAST_SHARE * total]

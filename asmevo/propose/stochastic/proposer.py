@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
@@ -19,6 +19,11 @@ from asmevo.propose.stochastic.moves import MOVES
 NAME = "stochastic"
 _STRIKES = 3
 _ELITE = 6
+# Chains to begin with, and proposals until there is one more.
+_AT_FIRST, _PATIENCE = 3, 8
+# A move costs the model time in proportion to the trace: of longer ones fewer are made.
+_LENGTH = 150
+_TRACES = 12
 
 State = Mapping[int, Scored]
 
@@ -106,6 +111,8 @@ class StochasticProposer:
         for distance in self._distances:
             found += [Freedom(True, True, True, distance), Freedom(False, True, True, distance),
                       Freedom(False, False, True, distance)]
+        found = [f for pair in zip(found, (replace(f, closed=False) for f in found), strict=True)
+                 for f in pair]
         return [*found, Freedom(False, True, False, self._distances[-1]),
                 Freedom(False, False, False, self._distances[0])]
 
@@ -197,11 +204,14 @@ class _Run:
         return self._trust.setdefault((freedom, start), _Trust())
 
     def _chain(self) -> _Chain | None:
-        """Each chain in turn at first, then by what they gained, now and then any."""
-        usable = [c for c in self._chains if self._usable(c)]
+        """Few chains at first; a new one has a turn, then those that gained have more."""
+        open_to = _AT_FIRST + self._count // _PATIENCE
+        usable = [c for c in self._chains[:open_to] if self._usable(c)]
+        if not usable:
+            usable = [c for c in self._chains if self._usable(c)]
         if not usable:
             return None
-        fresh = [c for c in usable if c.pulls < 2]
+        fresh = [c for c in usable if c.pulls < 1]
         if fresh:
             return fresh[0]
         if self._rng.random() < 0.15:
@@ -215,7 +225,7 @@ class _Run:
         return bool(self._open(chain, variant))
 
     def _open(self, chain: _Chain, variant: Variant) -> list[Layout]:
-        return [m for m in hottest(variant.layouts)[:12]
+        return [m for m in hottest(variant.layouts)[:_TRACES]
                 if self._of(chain.freedom, m.trace.start).strikes < _STRIKES]
 
     def _candidate(self, chain: _Chain, variant: Variant) -> tuple[State | None, str]:
@@ -225,7 +235,9 @@ class _Run:
         rng = self._rng
         if chain.pulls == 0:
             # Every trace at once, each as the model likes it best.
-            orders = {m.trace.start: self._annealed(chain, m, self._moves) for m in layouts}
+            total = sum(m.time for m in layouts)
+            orders = {m.trace.start: self._annealed(
+                chain, m, int(2 * self._moves * m.time / total)) for m in layouts}
             return orders, "the best order by the model"
         draw = rng.random()
         if draw < self._mix and len(chain.elite) > 1:
@@ -250,6 +262,7 @@ class _Run:
 
     def _annealed(self, chain: _Chain, layout: Layout, moves: int) -> Scored:
         annealing = Annealing(layout, self._rng, weights=self._kinds)
+        moves = max(int(moves * min(1.0, _LENGTH / len(layout.original))), 10)
         found = annealing.run(self._order(chain, layout), moves)
         for name in self._kinds:
             rate = annealing.accepted[name] / max(annealing.proposed[name], 1)

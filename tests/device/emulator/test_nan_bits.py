@@ -46,7 +46,8 @@ def first(bench: Bench, nan: NanBits, lines: Sequence[str], *, words: int = 1) -
 def test_f32(bench: Bench, nan: NanBits, line: str) -> None:
     # The upper half of v2 as f16 is -NaN, the lower one 0x2345; the conversion takes the former.
     line = line.replace("v_cvt_f32_f16_e32 v8, v2",
-                        "v_cvt_f32_f16_sdwa v8, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1")
+                        "v_cvt_f32_f16_sdwa v8, v2 dst_sel:DWORD dst_unused:UNUSED_PAD "
+                        "src0_sel:WORD_1")
     assert first(bench, nan, [line]) == F32[nan]
 
 

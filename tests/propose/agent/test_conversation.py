@@ -11,9 +11,17 @@ import pytest
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.proposal import Direction, Evidence, Feedback, Proposal
-from tests.propose.agent.conftest import KEY, Agent, collect, last_results, rejected, result_text
+from tests.propose.agent.conftest import (
+    KERNEL_TEXT,
+    KEY,
+    Agent,
+    collect,
+    last_results,
+    rejected,
+    result_text,
+)
 from tests.propose.agent.messages_api import Turn, submit, text, tool
-from tests.propose.conftest import KERNEL
+from tests.propose.conftest import KERNEL, Kernels
 
 DONE = Turn([text("nothing promising is left")])
 
@@ -112,6 +120,8 @@ MALFORMED: list[tuple[dict[str, Any], str, int]] = [
     ({"edits": [{"start": 0, "stop": 1, "lines": ["s_nop 0\n.incbin \"x\""]}]}, "printable", 1),
     ({"edits": [{"start": 0, "stop": 1, "lines": ["s_nop 0 ; hidden"]}]}, "line 0", 1),
     ({"edits": [{"start": 0, "stop": 1, "lines": ["s_branch elsewhere"]}]}, "label of the", 1),
+    ({"edits": [{"start": 0, "stop": 1, "lines": ["loop:", "s_nop 0"]}]}, "line 0", 1),
+    ({"edits": [{"start": 0, "stop": 1, "lines": [".L_a:", ".L_a:"]}]}, "there already", 1),
     ({"edits": [{"start": 0, "stop": 1, "lines": ["v_mov_b32_e32 v1, 0"]}]}, "change nothing", 1),
     ({"direction": "sideways"}, "'direction' must be one of", 1),
     ({"direction": ["simplification"]}, "'direction' must be one of", 1),
@@ -144,6 +154,14 @@ def test_only_the_directions_of_the_assignment(agent: Agent, evidence: Evidence)
     (proposal,) = agent.run(wanted, Turn([submit((0, 2, []))]), DONE, DONE)
     # A controller skips other directions without a word: the refusal is of the wanted one.
     assert (proposal.rule, proposal.direction) == ("malformed", Direction.MEMORY_ACCESS)
+
+
+def test_edits_may_bring_in_labels(agent: Agent, evidence: Evidence, kernels: Kernels) -> None:
+    lines = ["s_branch .L_new", "s_nop 0", ".L_new:"]
+    (proposal,) = agent.run(evidence, Turn([submit((0, 2, lines))]), DONE, DONE)
+    assert proposal.refusal == ""
+    assert kernels.edited(KERNEL_TEXT, proposal)[:4] == [
+        "s_branch .L_new", "s_nop 0", ".L_new:", "v_mov_b32_e32 v3, 1.0"]
 
 
 def test_several_submissions_in_one_answer(agent: Agent, evidence: Evidence) -> None:
