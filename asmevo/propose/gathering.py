@@ -170,6 +170,9 @@ class Gathering:
                       and self._instructions[t].writes >> target & 1]
             used = [i for i in self.sunk if (
                 self._instructions[i].reads | self._instructions[i].writes) >> target & 1]
+            if any(i in self._chain.inner and self._instructions[i].reads >> target & 1
+                   and self._instructions[i].op not in _ACCUMULATING for i in used):
+                continue
             named = any(self._texts[i].split()[1] == f"{text(target)}," for i in used)
             if not others or not named:
                 continue
