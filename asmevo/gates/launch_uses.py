@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from asmevo.isa.addresses import signed, without_turns
+from asmevo.isa.addresses import high_without_turns, signed, without_turns
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, VGPR0, members
@@ -229,10 +229,24 @@ def _narrowed(values: Values, index: int, i: Instruction) -> Iterator[int]:
         yield values.before(index, SCC)
     elif i.unit is Unit.SALU:
         yield from (values.after(index, r) for r in members(i.writes & ~SCC_MASK))
+    elif (sign := turned_sign(values, index, i)) is not None:
+        yield sign
     elif not any(values.from_memory(index, r) for r in members(i.writes)):
         carries = i.op.startswith(_VECTOR_CARRIES)
         yield from (values.after(index, r) for r in members(i.writes)
                     if not carries or r < VGPR0)
+
+
+def turned_sign(values: Values, index: int, i: Instruction) -> int | None:
+    """The upper word of an index that a loop moves; after how many of its turns is left open, as
+    it is for the address that is made of it (`asmevo.gates.address_uses`)."""
+    if i.op != "v_ashrrev_i32" or i.operands[1].text != "31" or i.encoding in ("dpp", "sdwa"):
+        return None
+    numbers = values.numbers
+    number = values.before(index, i.operands[2].first)
+    if not any(numbers.forms[term][0] == "trip" for term, _ in numbers.linear(number)[1]):
+        return None
+    return numbers.atom(("sign", high_without_turns(number, numbers)), (number,))
 
 
 def is_made_of(number: int, known: Container[int], numbers: Numbers) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from asmevo.gates.address_uses import Access, address_uses, changed_addresses
-from asmevo.gates.launch_uses import Counters
+from asmevo.gates.launch_uses import Counters, turned_sign
 from asmevo.isa.addresses import is_carry_of_pointer
 from asmevo.isa.effects import VECTOR_REGISTERS
 from asmevo.isa.instruction import Instruction, Unit
@@ -131,6 +131,8 @@ def _operands(values: Values, index: int, i: Instruction, pointers: Container[in
     if i.unit is Unit.SALU or i.is_branch:
         return 0
     if not i.accesses_memory:
+        if turned_sign(values, index, i) is not None:
+            return 0
         return 0 if _is_followed(i) else i.reads & (_SCALARS | VECTOR_REGISTERS)
     numbers = values.numbers
     for register in _data(i):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from asmevo.isa.instruction import Instruction, OperandKind, Unit
 from asmevo.isa.registers import SGPR_LIMIT
-from asmevo.isa.value_numbers import Numbers
+from asmevo.isa.value_numbers import Form, Numbers
 
 # The number of a word of an operand.
 Word = Callable[[int, int], int]
@@ -186,6 +186,8 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
         if form[0] == "trip" and _is_multiple(coefficient, 1):
             steps.add(parts[0])
             coefficient = 1
+        if (index := _extended(form, numbers)) is not None:
+            term = index
         kept[term] = coefficient
     for step in steps:
         if step in kept and _is_multiple(kept[step], 1):
@@ -200,3 +202,18 @@ def is_carry_of_pointer(number: int, numbers: Numbers) -> bool:
     total = numbers.sum_of(Counter(numbers.parts(number)))
     return any(coefficient == 1 and (term in numbers.pointers or numbers.forms[term][0] in (
         "loaded", "merge", "loop")) for term, coefficient in numbers.linear(total)[1])
+
+
+def _extended(form: Form, numbers: Numbers) -> int | None:
+    """The upper word of an index with a sign, shifted to the left, for all turns of its loop: the
+    lower word tells which turn it is."""
+    if form[0] != "high of shift":
+        return None
+    low, high, distance = form[1:]
+    assert isinstance(low, int) and isinstance(high, int)
+    sign = numbers.forms[high]
+    if sign[0] != "v_ashrrev_i32" or numbers.parts(high)[-1] != low or not any(
+            numbers.forms[term][0] == "trip" for term, _ in numbers.linear(low)[1]):
+        return None
+    base = high_without_turns(low, numbers)
+    return numbers.atom(("high of index", base, distance), (base,))

@@ -41,8 +41,11 @@ class Gathering:
     branches that go. ``unskipped`` says that stretches lose the branch over them.
     """
 
-    def __init__(self, context: RuleContext, chain: MaskedChain, straight: bool) -> None:
+    def __init__(
+        self, context: RuleContext, chain: MaskedChain, straight: bool, zeros: bool = False,
+    ) -> None:
         self._context, self._chain = context, chain
+        self._zeros = zeros
         self._instructions = context.program.instructions
         self._place = {index: k for k, index in enumerate(chain.trace)}
         self._texts = {index: context.lines[index] for index in chain.trace}
@@ -53,15 +56,20 @@ class Gathering:
         self._free = context.free.during(chain.trace)
         self._masks: dict[int, str] = {}
         self._copies: dict[int, str] = {}
+        self._zeroed: dict[int, list[str]] = {}
+        self._returned: list[str] = []
         self.sunk = self._chosen(straight)
         self.unskipped = straight
         self.behind: list[str] = []
 
     @staticmethod
-    def of(context: RuleContext, chain: MaskedChain, straight: bool) -> Gathering | None:
+    def of(
+        context: RuleContext, chain: MaskedChain, straight: bool, zeros: bool = False,
+    ) -> Gathering | None:
         """The plan for a chain, ``None`` where there is none."""
-        made = Gathering(context, chain, straight)
-        return made if made.sunk and made._separate() and made._place_behind() else None
+        made = Gathering(context, chain, straight, zeros)
+        return (made if made.sunk and made._separate() and made._collected()
+                and made._place_behind() else None)
 
     @property
     def lines(self) -> dict[int, str]:
@@ -152,6 +160,56 @@ class Gathering:
                     done.add(operand.first)
         return True
 
+    def _collected(self) -> bool:
+        """A register of its own for what sunk instructions of stretches collect, where stretches
+        use the same one for something else in between; it is moved back at the end."""
+        targets = {self._instructions[i].operands[0].first
+                   for i in self.sunk if i in self._chain.inner}
+        for target in sorted(targets):
+            others = [t for t in self._chain.inner if t not in self.sunk
+                      and self._instructions[t].writes >> target & 1]
+            used = [i for i in self.sunk if (
+                self._instructions[i].reads | self._instructions[i].writes) >> target & 1]
+            if any(i in self._chain.inner and self._instructions[i].reads >> target & 1
+                   and self._instructions[i].op not in _ACCUMULATING for i in used):
+                continue
+            named = any(self._texts[i].split()[1] == f"{text(target)}," for i in used)
+            if not others or not named:
+                continue
+            first = self._place[min(used, key=self._place.__getitem__)]
+            start = next((k for k in range(first - 1, -1, -1)
+                          if self._chain.trace[k] in self._chain.outside
+                          and self._begins(self._chain.trace[k], target)), None)
+            fresh = vector(self._free)
+            if start is None or fresh is None or not self._only_temporaries(start, target):
+                return False
+            for index in (self._chain.trace[start], *used):
+                only = 0 if index == self._chain.trace[start] else None
+                line = renamed(self._texts[index], {target: fresh}, only=only)
+                if line is None:
+                    return False
+                self._texts[index] = line
+            self._free &= ~mask(fresh)
+            self._returned.append(f"v_mov_b32_e32 {text(target)}, {text(fresh)}")
+        return True
+
+    def _only_temporaries(self, start: int, register: int) -> bool:
+        """Whether what stays behind a place of the trace reads a register only where the same
+        stretch has put something else there before."""
+        own: int | None = None
+        for index in self._chain.trace[start + 1:]:
+            i = self._instructions[index]
+            if index in self.sunk or index in self._waits:
+                continue
+            stretch = self._chain.inner.get(index)
+            if i.reads >> register & 1 and (stretch is None or stretch != own):
+                return False
+            if i.writes >> register & 1:
+                if stretch is None:
+                    return False
+                own = stretch
+        return True
+
     def _begins(self, index: int, register: int) -> bool:
         """Whether an instruction begins a value that has nothing to do with that of other lanes or
         of before, except through its sources.
@@ -222,6 +280,9 @@ class Gathering:
                 self.behind.append(self._texts[index])
                 continue
             i = self._instructions[index]
+            if self._zeros and self._is_zero(index, stretch):
+                self.behind.append(self._texts[index])
+                continue
             lanes = self._mask(stretch)
             temporary = vector(self._free)
             if lanes is None or temporary is None:
@@ -236,7 +297,31 @@ class Gathering:
                 return False
             choice = ("v_cndmask_b32_e32" if lanes == "vcc" else "v_cndmask_b32_e64")
             self.behind += [computed, f"{choice} {target}, {target}, {text(temporary)}, {lanes}"]
+        self.behind += self._returned
         return True
+
+    def _is_zero(self, index: int, stretch: int) -> bool:
+        """Whether a product is zero where the loaded factor is, which lanes that are off get."""
+        i = self._instructions[index]
+        if i.op not in ("v_fmac_f32", "v_fma_f32"):
+            return False
+        factors = i.operands[1:3]
+        addend = i.operands[3] if i.op == "v_fma_f32" else i.operands[0]
+        if addend.text not in ("0", i.operands[0].text):
+            return False
+        names = [x.strip().split()[0] for x in self._texts[index].partition(" ")[2].split(",")]
+        for place, factor in enumerate(factors, 1):
+            if factor.kind is not OperandKind.REGISTER or factor.count != 1:
+                continue
+            begun = [t for t, number in self._chain.inner.items()
+                     if number == stretch and self._place[t] < self._place[index]
+                     and is_early(self._instructions[t]) and self._begins(t, factor.first)]
+            if begun and names[place] not in (names[0], addend.text):
+                narrowing = self._chain.narrowing[stretch]
+                self._zeroed.setdefault(narrowing, []).append(
+                    f"v_mov_b32_e32 {names[place]}, 0")
+                return True
+        return False
 
     def _mask(self, stretch: int) -> str | None:
         """Registers that tell at the end which lanes were on in a stretch."""
@@ -261,9 +346,17 @@ class Gathering:
         return found
 
     @property
-    def copies(self) -> dict[int, str]:
-        """What keeps a lane mask, in front of the instruction that applies it."""
-        return self._copies
+    def copies(self) -> dict[int, list[str]]:
+        """What comes in front of an instruction that narrows EXEC: a copy of the lane mask, and
+        zeros for lanes that it switches off."""
+        return {index: [*self._zeroed.get(index, ()),
+                        *([self._copies[index]] if index in self._copies else [])]
+                for index in self._zeroed.keys() | self._copies.keys()}
+
+    @property
+    def assumes_finite(self) -> bool:
+        """Whether lanes that were off multiply by zero."""
+        return bool(self._zeroed)
 
 
 def _renamed_sources(line: str, names: dict[int, int]) -> str | None:

@@ -223,7 +223,10 @@ class LoopCopies:
 def _place(free: int, first: int, count: int) -> int | None:
     """A free run for registers that start at ``first``, as odd or even as they are."""
     if first < VGPR0:
-        return scalar(free, count if count < 3 else 4)
+        # A run may hold several tuples: all of them keep their alignment.
+        shift = first % 4 if count > 1 else 0
+        start = scalar(free, max(count + shift, 3)) if count > 1 else scalar(free)
+        return None if start is None else start + shift
     if first >= AGPR0:
         return None
     if count == 1:

@@ -107,3 +107,43 @@ def test_without_a_free_register_nothing_moves(kernels: Any) -> None:
     rest = "\n".join(f"global_store_dword v[10:11], v{k}, off" for k in range(256))
     text = TILE.format(inside="").replace("s_endpgm", f"{rest}\ns_endpgm")
     assert kernels.first(GatherLoads(), text) is None
+
+
+# A sum over neighbours that are inside: each stretch adds a term, and the first one uses the sum's
+# register for an address.
+NEIGHBOURS = """
+v_mov_b32_e32 v8, 0
+s_and_saveexec_b64 s[0:1], s[20:21]
+s_cbranch_execz first
+v_lshl_add_u64 v[8:9], v[2:3], 2, s[2:3]
+global_load_dword v6, v[8:9], off
+s_waitcnt vmcnt(0)
+v_fma_f32 v8, v6, s9, 0
+first:
+s_or_b64 exec, exec, s[0:1]
+s_and_saveexec_b64 s[0:1], s[22:23]
+s_cbranch_execz second
+v_lshl_add_u64 v[10:11], v[4:5], 2, s[2:3]
+global_load_dword v6, v[10:11], off
+s_waitcnt vmcnt(0)
+v_fmac_f32_e32 v8, s10, v6
+second:
+s_or_b64 exec, exec, s[0:1]
+global_store_dword v[12:13], v8, off
+s_endpgm
+"""
+
+
+def test_a_sum_of_conditional_terms(kernels: Any) -> None:
+    exact, finite, *_ = (kernels.edited(NEIGHBOURS, p)
+                         for p in kernels.proposals(GatherLoads(), NEIGHBOURS))
+    # Lanes that were off keep the sum of before, which no address may have replaced.
+    total = exact[-3].split()[-1]
+    assert exact[-3] == f"v_mov_b32_e32 v8, {total}" and exact[0] == f"v_mov_b32_e32 {total}, 0"
+    terms = [x for x in exact if x.startswith("v_fma_f32")]
+    assert terms[0].endswith(", s9, 0") and terms[1].endswith(f", {total}")
+    assert sum(x.startswith(f"v_cndmask_b32_e64 {total}, {total},") for x in exact) == 2
+    # Or they add a product with zero.
+    assert not any(x.startswith("v_cndmask") for x in finite)
+    loads = [x.split()[1] for x in finite if x.startswith("global_load")]
+    assert all(f"v_mov_b32_e32 {x} 0" in finite for x in loads)

@@ -138,3 +138,15 @@ def test_a_loop_that_lanes_share_values_in_is_left_alone(kernels: Any) -> None:
         context = kernels.context(STRIDED.format(use=use))
         assert list(PipelineLoops().matches(context)) == []
         assert not list(pipelined_loops(context))
+
+
+def test_scalar_tuples_keep_their_alignment(kernels: Any) -> None:
+    text = SUM.replace("global_load_dword v4, v[2:3], off",
+                       "s_load_dwordx8 s[16:23], s[12:13], 0x0\ns_add_u32 s12, s12, 32")
+    text = text.replace("vmcnt(0)", "lgkmcnt(0)").replace("v1, v4", "v1, s21")
+    text = text.replace("v_add_f32_e32 v1, v1, s21", "v_add_f32_e32 v1, s21, v1")
+    proposal = next(iter(BatchLoops(depths=(3,)).matches(kernels.context(text))))
+    loads = [x.split()[1] for x in kernels.edited(text, proposal) if x.startswith("s_load_dwordx8")]
+    starts = [int(x[2:].split(":")[0]) for x in loads]
+    assert len(set(starts)) == 3 and all(s % 4 == 0 for s in starts)
+    assert min(abs(a - b) for a in starts for b in starts if a != b) >= 8

@@ -11,6 +11,9 @@ from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
 
+# Whether stretches lose their branch, and lanes that were off multiply by zero.
+_WAYS = ((True, False), (True, True), (False, False))
+
 
 class GatherLoads(Rule):
     """Each conditional load is waited for before the condition of the next one is looked at.
@@ -31,31 +34,34 @@ class GatherLoads(Rule):
                   and not context.cold & {c.trace[0], c.last}]
         if not chains:
             return
-        for straight in (True, False):
-            yield from self._gathered(context, chains, straight)
+        for straight, zeros in _WAYS:
+            yield from self._gathered(context, chains, straight, zeros)
         if len(chains) > 1:
             for chain in sorted(chains, key=lambda c: -context.weight(c.trace)):
-                for straight in (True, False):
-                    yield from self._gathered(context, [chain], straight)
+                for straight, zeros in _WAYS:
+                    yield from self._gathered(context, [chain], straight, zeros)
 
     def _gathered(
-        self, context: RuleContext, chains: list[MaskedChain], straight: bool,
+        self, context: RuleContext, chains: list[MaskedChain], straight: bool, zeros: bool,
     ) -> Iterator[Proposal]:
-        """``straight``: stretches may lose the branch over them."""
+        """``straight``: stretches lose the branch over them; ``zeros``: lanes that were off
+        multiply by zero instead of keeping what they had."""
         instructions = context.program.instructions
         rewrite = context.rewrite()
         moved = 0
         assumptions: dict[str, None] = {}
         for chain in chains:
-            plan = Gathering.of(context, chain, straight)
-            if plan is None:
+            plan = Gathering.of(context, chain, straight, zeros)
+            if plan is None or (zeros and not plan.assumes_finite):
                 continue
             moved += len(plan.sunk)
             for index, line in plan.lines.items():
                 if line != context.lines[index]:
                     rewrite.replace(index, line)
-            for index, line in plan.copies.items():
-                rewrite.insert(index, line)
+            for index, before in plan.copies.items():
+                rewrite.insert(index, *before)
+            if plan.assumes_finite:
+                assumptions["what is multiplied by zero is finite"] = None
             rewrite.delete((*plan.sunk, *plan.removed))
             rewrite.replace(chain.last, context.lines[chain.last], *plan.behind)
             if any(instructions[i].is_store and instructions[i].unit is not Unit.LDS
