@@ -16,11 +16,11 @@ from asmevo.propose.scheduler.step import Step
 class Heuristic:
     """How to choose among what is ready.
 
-    ``far`` scales the latency that a load is taken to have, that from LDS as well if it is 0. ``memory`` are turns between two
-    vector memory accesses, ``matrix`` between two matrix operations, as long as there is other
-    work. ``anchored`` ones stay at their place among the others, and so do barriers: only
-    arithmetic moves. ``source`` prefers the original order to the longest chain, ``noise`` is the part of the
-    priority that is random.
+    ``far`` scales the latency that a load is taken to have, that from LDS as well if it is 0.
+    ``memory`` are turns between two vector memory accesses, ``matrix`` between two matrix
+    operations, as long as there is other work. ``anchored`` accesses, and barriers, stay at their
+    place among the others, so that only arithmetic moves. ``source`` prefers the original order to
+    the longest chain, ``noise`` is the part of the priority that is random.
     """
 
     name: str
