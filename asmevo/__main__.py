@@ -18,7 +18,8 @@ from asmevo.config import register
 from asmevo.failure import explain
 
 # Not what is quoted already, a list or null.
-_FILE_OVERRIDE = re.compile(r"""(\+{0,2}(?:source|original|output|readme))=((?!['"\[]|null$).+)""")
+_FILE_OVERRIDE = re.compile(
+    r"""(\+{0,2}(?:source|original|output|readme|runs?))=((?!['"\[]|null$).+)""")
 _SPECIAL = re.compile(r"[^\w/\-.+%*@?:]", re.ASCII)
 
 

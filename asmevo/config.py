@@ -86,6 +86,42 @@ class BudgetConfig:
     _target_: str = "asmevo.search.budget.Budget"
     attempts: int = MISSING
     seconds: float = MISSING
+    tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass
+class ComposingConfig:
+    _target_: str = "asmevo.search.controller.Composing"
+    parts: int = 16
+    attempts: int = 24
+
+
+@dataclass
+class SupervisionConfig:
+    _target_: str = "asmevo.search.supervision.Thresholds"
+    no_progress: int = 60
+    repeats: float = 0.8
+    window: int = 40
+    faults: int = 3
+    hypothesis: int = 10
+    redirects: int = 2
+    levels: int = 2
+    starts: int = 8
+    most_faults: int = 20
+
+
+@dataclass
+class MemoryConfig:
+    failures: int = 64
+    insights: int = 24
+    signature: int = 6
+
+
+@dataclass
+class RayConfig:
+    address: str | None = None
+    cpus: int | None = None
 
 
 @dataclass
@@ -97,6 +133,12 @@ class SearchConfig:
     executor: str = MISSING
     workers: int = MISSING
     seed: int = MISSING
+    resume: Any = False
+    composing: ComposingConfig = field(default_factory=ComposingConfig)
+    supervision: SupervisionConfig = field(default_factory=SupervisionConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    patience: float = 600.0
+    ray: RayConfig = field(default_factory=RayConfig)
 
 
 @dataclass
@@ -166,6 +208,21 @@ class ThreatsConfig(TaskConfig):
 
 
 @dataclass
+class CompareConfig(TaskConfig):
+    _convert_: str = "all"
+    groups: Any = None
+
+
+@dataclass
+class ExperimentConfig(TaskConfig):
+    _convert_: str = "all"
+    suites: dict[str, Any] = field(default_factory=dict)
+    only: list[str] = field(default_factory=list)
+    marker: str = MISSING
+    slack_seconds: float = MISSING
+
+
+@dataclass
 class Config:
     """The whole configuration, one field for each group, plus what single tasks take."""
 
@@ -186,6 +243,8 @@ class Config:
     output: str | None = None
     readme: str | None = None
     jobs: int | None = None
+    run: str | None = None
+    runs: Any = None
 
 
 def register() -> None:
@@ -203,8 +262,10 @@ def register() -> None:
         store.store(group=group, name="schema", node=schema)
     store.store(group="oracle", name="captured_schema", node=CapturedOracleConfig)
     store.store(group="task", name="capture_schema", node=CaptureConfig)
+    store.store(group="task", name="compare_schema", node=CompareConfig)
     store.store(group="task", name="profile_schema", node=ProfileConfig)
     store.store(group="task", name="rebuild_schema", node=RebuildConfig)
+    store.store(group="task", name="experiment_schema", node=ExperimentConfig)
     store.store(group="task", name="run_schema", node=RunConfig)
     store.store(group="task", name="threats_schema", node=ThreatsConfig)
     store.store(group="task", name="validate_timing_schema", node=ValidateTimingConfig)

@@ -13,6 +13,8 @@ from omegaconf import OmegaConf
 
 from asmevo.__main__ import config_folder
 from asmevo.config import register
+from asmevo.propose.proposal import Direction, Proposal
+from asmevo.propose.recording import NAME, Recorded, Recording
 from asmevo.task.session import Session
 
 CONF = Path(config_folder())
@@ -33,6 +35,13 @@ def options() -> list[tuple[str, str]]:
     ]
 
 
+def _recording(folder: Path) -> Path:
+    recording = Recording(folder / NAME)
+    recording.add(Recorded("", Proposal((), "rule", Direction.SIMPLIFICATION, "")))
+    recording.close()
+    return folder
+
+
 def composed(*overrides: str) -> Any:
     return compose("config", overrides=list(overrides))
 
@@ -43,7 +52,8 @@ def test_every_group_has_an_option(group: str) -> None:
 
 
 @pytest.mark.parametrize(("group", "option"), options())
-def test_every_option_makes_its_component(group: str, option: str, tmp_path: Path) -> None:
+def test_every_option_makes_its_component(
+        group: str, option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (group, option) == ("toolchain", "rocm"):
         pytest.skip("needs /opt/rocm, which is looked for when the toolchain is made")
     overrides = [f"{group}={option}", f"registry.path={tmp_path}"]
@@ -51,6 +61,9 @@ def test_every_option_makes_its_component(group: str, option: str, tmp_path: Pat
         overrides.append("kernel.source.path=some.co")
     if (group, option) == ("kernel", "member"):
         overrides.append("kernel.source.member='hip_fatbin[0]!gfx942'")
+    if (group, option) == ("proposer", "replay"):
+        overrides.append(f"proposer.transcript={_recording(tmp_path)}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-opens-nothing")
     if option == "captured":
         overrides += ["oracle=captured", f"oracle.path={tmp_path}"]
     session = Session(composed(*dict.fromkeys(overrides)), tmp_path)

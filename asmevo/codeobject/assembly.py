@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from asmevo.codeobject.encoding import UNCHANGED, Encoding
 from asmevo.errors import AsmEvoError
+
+_LABEL = re.compile(r"\.L[A-Za-z0-9_.$]*")
 
 
 class EditError(AsmEvoError):
@@ -35,7 +38,8 @@ class Edit:
     """Replace instructions ``start`` to ``stop`` (exclusive) of a kernel by ``lines``.
 
     Indices count the kernel's instructions. Labels in front of ``start`` stay in front of whatever
-    comes first there afterwards. ``start == stop`` inserts.
+    comes first there afterwards. ``start == stop`` inserts. A line such as ``.L_new:`` is a label
+    for what follows it (`label_of`).
     """
 
     kernel: str
@@ -43,6 +47,11 @@ class Edit:
     stop: int
     lines: tuple[str, ...]
     reason: str
+
+
+def label_of(line: str) -> str | None:
+    """The label that a line of an edit defines, ``None`` for an instruction."""
+    return line[:-1] if line.endswith(":") and _LABEL.fullmatch(line[:-1]) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +146,17 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
     out: list[Line] = []
     position = 0
     pending: tuple[str, ...] = ()
+    new = [name for edit in edits for text in edit.lines if (name := label_of(text))]
+    if new and len({*new, *(x for line in lines for x in line.labels)}) < len(new) + sum(
+            len(line.labels) for line in lines):
+        raise EditError(f"an edit defines a label that is there already, of {', '.join(new)}")
 
     def emit(line: Line) -> None:
         nonlocal pending
-        out.append(replace(line, labels=pending + line.labels))
-        pending = ()
+        if pending:
+            line = replace(line, labels=pending + line.labels)
+            pending = ()
+        out.append(line)
 
     for edit in edits:
         if not position <= edit.start <= edit.stop <= count:
@@ -162,7 +177,10 @@ def _spliced(lines: tuple[Line, ...], edits: Sequence[Edit]) -> tuple[Line, ...]
                      *lines[edit.start + 1:])
         inner = tuple(label for line in replaced[1:] for label in line.labels)
         for text in edit.lines:
-            emit(Line(text))
+            if name := label_of(text):
+                pending += (name,)
+            else:
+                emit(Line(text))
         pending += inner
         position = edit.stop
     for line in lines[position:]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -57,10 +57,24 @@ class WorkgroupOrder(StrEnum):
     SHUFFLED = "shuffled"
 
 
+class NanBits(IntEnum):
+    """Sign and payload of the quiet NaN that arithmetic gives.
+
+    In f32 7fc00000, ffc00000, 7fffffff and ffffffff. Hardware hands on an operand's, and the ISA
+    does not say which operand's.
+    """
+
+    QUIET = 0
+    NEGATIVE = 1
+    FULL = 2
+    NEGATIVE_FULL = 3
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchState:
-    """Everything a launch may not depend on: undefined registers and LDS, and workgroup order.
+    """Everything a launch may not depend on.
 
+    Undefined registers and LDS (``poison``), the order of workgroups and the bits of NaNs.
     ``resident`` workgroups run at the same time where they depend on one another; None stands for
     as many as the device holds. A kernel whose result changes with it relies on its workgroups
     being resident together.
@@ -69,6 +83,7 @@ class LaunchState:
     poison: int = 0
     order: WorkgroupOrder = WorkgroupOrder.ASCENDING
     resident: int | None = None
+    nan: NanBits = NanBits.QUIET
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -192,6 +192,24 @@ class Dispatch:
                     data=bytes(contents[i]) if i in contents else r.data)
             for i, r in enumerate(self.regions))
         return replace(self, kernarg=bytes(kernarg), regions=regions)
+
+    def brought_back(self, regions: Sequence[bytes], moved: Dispatch) -> tuple[bytes, ...]:
+        """The post-state ``regions`` of this launch, which ran as ``moved``, as if it had run here.
+
+        Pointers in memory that the launch left alone become those of this dispatch.
+        """
+        found = list(regions)
+        for pointer in self.pointers:
+            if pointer.holder is None:
+                continue
+            here, there = self.regions[pointer.holder], moved.regions[pointer.holder]
+            place = slice(pointer.offset, pointer.offset + 8)
+            mapped = slice(here.guard + place.start, here.guard + place.stop)
+            content = found[pointer.holder]
+            if content[mapped] == there.data[place]:
+                found[pointer.holder] = (content[:mapped.start] + here.data[place]
+                                         + content[mapped.stop:])
+        return tuple(found)
 
     @property
     def sha256(self) -> str:

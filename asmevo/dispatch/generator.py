@@ -70,45 +70,74 @@ _FINITE_BOUNDARIES = np.array(
 _RUINOUS_BOUNDARIES = np.array(
     [np.inf, -np.inf, np.nan, 3.3895314e38, -3.3895314e38, 65504.0], dtype=np.float32
 )
+# Arithmetic passes payloads on, and integer operations on the bits of a NaN see them: rounding by
+# an addition turns the second one, quiet with all bits set, into -0. Below the quiet bit; sign.
+_NAN_PAYLOADS = ((0, False), (-1, False), (-1, True), (1, True))
 
+
+_MANTISSA = {ElementType.F64: 52, ElementType.F32: 23, ElementType.F16: 10, ElementType.BF16: 7}
 
 _FEW = 3
+_BOTH = 16  # elements from which on it also has something else that ruins a sum
+_SURE_OF_NAN = 4  # elements from which on a boundary buffer has a NaN
 
 
 def _boundary(rng: np.random.Generator, count: int, scale: float) -> Floats:
     """Ordinary values with ties, zeros, denormals and, sparsely, infinities and NaNs among them.
 
     What makes a whole reduction infinite or NaN is sparse on purpose (one in about 16,000 elements,
-    but at least one): a comparison of NaNs with NaNs proves nothing. Of the others a short buffer,
-    a scale for each row for example, still has a few. A single value stays ordinary.
+    but at least one NaN and one other): a comparison of NaNs with NaNs proves nothing. Of the
+    others a short buffer, a scale for each row for example, still has a few. A single value stays
+    ordinary.
     """
     if count == 1:
         return _normal(rng, count, scale)
     values = _normal(rng, count, scale)
     ties = rng.choice(count, size=count // 64, replace=False)
     values[ties] = values[(ties + 1 + rng.integers(0, 32, size=len(ties))) % count]
-    finite = max(count // 256, min(_FEW, count // 4))
-    for boundaries, hits in ((_FINITE_BOUNDARIES, finite), (_RUINOUS_BOUNDARIES,
-                                                            1 + count // 16384)):
-        where = rng.choice(count, size=min(hits, count), replace=False)
-        values[where] = rng.choice(boundaries, size=len(where))
+    where = rng.choice(count, size=min(max(count // 256, min(_FEW, count // 4)), count),
+                       replace=False)
+    values[where] = rng.choice(_FINITE_BOUNDARIES, size=len(where))
+    hits = 1 + (count >= _BOTH) + count // 16384
+    where = rng.choice(count, size=hits, replace=False)
+    values[where] = rng.choice(_RUINOUS_BOUNDARIES, size=len(where))
+    if count >= _SURE_OF_NAN:
+        values[where[0]] = np.nan
     return values
 
 
-def _integer_boundary(rng: np.random.Generator, count: int, element: ElementType) -> bytes:
-    """Any integers, with runs of the least and of the greatest one among them.
+def _with_nan_payloads(data: bytes, element: ElementType, rng: np.random.Generator) -> bytes:
+    """The same values; NaNs of 16 bits and more have different payloads and signs, in turn."""
+    values = np.frombuffer(data, element.dtype)
+    at = np.flatnonzero(np.isnan(values))
+    if element.size < 2 or not len(at):
+        return data
+    word = np.dtype(f"<u{element.size}")
+    sign = 1 << (8 * element.size - 1)
+    quiet = int(np.array(np.nan, element.dtype).view(word)) & (sign - 1)
+    below_quiet = (1 << (_MANTISSA[element] - 1)) - 1
+    bits = values.view(word).copy()
+    first = int(rng.integers(len(_NAN_PAYLOADS)))
+    for turn, index in enumerate(at):
+        payload, negative = _NAN_PAYLOADS[(first + turn) % len(_NAN_PAYLOADS)]
+        bits[index] = quiet | payload & below_quiet | (sign if negative else 0)
+    return bits.tobytes()
 
-    The runs are so long that a sum of products has many, and so few that most of it is ordinary.
+
+def _integer_boundary(rng: np.random.Generator, count: int, element: ElementType) -> bytes:
+    """Any integers; a quarter of the buffer is the least one there is, another the greatest.
+
+    So whole rows of two factors are extremes, and a sum of their products is as large as its depth
+    allows: an accumulator of 24 bits overflows from a depth of 512 on. Half of it stays ordinary.
     """
     values = np.frombuffer(rng.bytes(count * element.size), element.dtype).copy()
     limits = np.iinfo(element.dtype)
     extremes = np.array([limits.min, limits.max, 0, -1 if limits.min else 1], element.dtype)
     scattered = rng.choice(count, size=count // 16, replace=False)
     values[scattered] = rng.choice(extremes, size=len(scattered))
-    length = count // 16
-    for extreme in extremes[:2]:
-        start = int(rng.integers(0, count - length + 1))
-        values[start:start + length] = extreme
+    length = count // 4
+    for extreme, quarter in zip(extremes[:2], rng.permutation(4), strict=False):
+        values[quarter * length:(quarter + 1) * length] = extreme
     return values.tobytes()
 
 
@@ -137,7 +166,8 @@ def generate(
     if family == "zeros":
         return bytes(size)  # untouched by anybody: memory that does not yet exist
     if element.is_float:
-        return to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
+        data = to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
+        return _with_nan_payloads(data, element, rng) if family == "boundary" else data
     if family == "small":
         return rng.integers(0, SMALL, count).astype(element.dtype).tobytes()
     if family == "boundary" and element is not ElementType.OPAQUE:

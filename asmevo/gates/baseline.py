@@ -20,6 +20,7 @@ from asmevo.device.device import (
     Device,
     LaunchState,
     LoadedKernel,
+    NanBits,
     Timing,
     UnsupportedError,
     WorkgroupOrder,
@@ -34,7 +35,7 @@ from asmevo.gates.launch_uses import LaunchUses
 from asmevo.gates.operand_uses import OperandUses
 from asmevo.gates.precision import Floats
 from asmevo.gates.replay import check_replay
-from asmevo.gates.skeleton import Skeleton, skeleton
+from asmevo.gates.skeleton import Skeleton, Skeletons
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
 from asmevo.isa.program import Program
@@ -53,7 +54,7 @@ class Condition:
 
     ``displacement`` moves every buffer by that many bytes, ``output_seed`` fills pure outputs
     before the launch (None: with ones, NaN in 16 and 32 bits), ``state`` sets undefined
-    registers, LDS and workgroup order.
+    registers and LDS, the bits of NaNs and workgroup order.
     """
 
     state: LaunchState
@@ -67,6 +68,9 @@ class Condition:
 log = logging.getLogger(__name__)
 
 _ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
+# Rounding f32 to bf16 by adding to its bits makes a zero of the full ones, and the original is held
+# against itself in the first two repeats.
+_NANS = (NanBits.FULL, NanBits.QUIET, NanBits.NEGATIVE_FULL)
 # Runs of the original under other workgroup orders, from which its noise is known.
 _ENVELOPE_RUNS = 5
 _PAGE = 4096
@@ -84,7 +88,7 @@ def condition(repeat: int, seed: int) -> Condition:
     # Downwards over most of the user address space: high address bits change as well.
     pages = int(rng.integers(1, _MOST_PAGES_DOWN))
     return Condition(
-        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)]),
+        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)], nan=_NANS[repeat % len(_NANS)]),
         # Zero times what an output held is zero, but for NaN.
         output_seed=None if repeat % 3 == _NAN_REPEAT else output_seed,
         displacement=-pages * _PAGE,
@@ -171,15 +175,15 @@ class Baseline:
         return OperandUses.of(self._values, self.pointer_words, original=True)
 
     @cached_property
-    def followed(self) -> int:
-        """The registers through which `launch_uses` and `operand_uses` follow values, a mask."""
+    def skeletons(self) -> Skeletons:
+        """Makes what of a program those two depend on."""
         _ = self.launch_uses, self.operand_uses
-        return self._values.followed
+        return Skeletons(self._values.followed, self._values.carriers)
 
     @cached_property
     def skeleton(self) -> Skeleton:
-        """Everything on which those two depend."""
-        return skeleton(self.program, self.followed)
+        """The original's."""
+        return self.skeletons.of(self.program)
 
     @cached_property
     def _values(self) -> Values:
@@ -187,7 +191,9 @@ class Baseline:
 
     def values_of(self, code: Program, descriptor: KernelDescriptor) -> Values:
         """The values of a candidate, with numbers that the original's can be compared with."""
-        return Values(code, entry_sources(descriptor), self.numbers)
+        entry = entry_sources(descriptor)
+        self.numbers.pointers.update(self.numbers.kernarg(word) for word in self.pointer_words)
+        return Values(code, entry, self.numbers)
 
     @cached_property
     def pointer_words(self) -> frozenset[int]:
@@ -352,18 +358,21 @@ class Baseline:
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
             self._instructions[index] = result.instructions
-            repeated = self.loaded.run(second.prepare(dispatch), second.state)
+            elsewhere = second.prepare(dispatch)
+            repeated = self.loaded.run(elsewhere, second.state)
             instructions += result.instructions + repeated.instructions
             _check_written(prepared, result.regions)
-            outcomes = compare(prepared, result.regions, repeated.regions, tolerance)
+            outcomes = compare(prepared, result.regions,
+                               prepared.brought_back(repeated.regions, elsewhere), tolerance)
             varying = {r.name for r in dispatch.regions if r.order_dependent}
             if varying:
                 same_order = replace(second.state, order=first.state.order)
-                again = self.loaded.run(second.prepare(dispatch), same_order)
+                again = self.loaded.run(elsewhere, same_order)
                 instructions += again.instructions
                 self.noise(index)
                 outcomes = (
-                    *compare(prepared, result.regions, again.regions, tolerance),
+                    *compare(prepared, result.regions,
+                             prepared.brought_back(again.regions, elsewhere), tolerance),
                     *(o for o in outcomes if o.region not in varying
                       or o.code not in ("ok", "max-abs") or o.cosine < tolerance.cosine),
                 )

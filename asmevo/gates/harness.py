@@ -54,8 +54,12 @@ class Gates:
     def judge(
         self, baseline: Baseline, toolchain: Toolchain, *,
         assembly: Assembly | None = None, code_object: CodeObject | None = None,
+        worth: float = 0.0,
     ) -> tuple[Trial, tuple[Verdict, ...]]:
-        """Send a candidate through G0 to G3; give either its assembly or the built object."""
+        """Send a candidate through G0 to G3; give either its assembly or the built object.
+
+        A speedup below ``worth`` cannot be committed.
+        """
         trial = Trial(baseline, toolchain, assembly=assembly, code_object=code_object)
         verdicts: list[Verdict] = []
         for gate in (self.assemble, self.static, self.equality, self.reach, self.latency):
@@ -66,7 +70,8 @@ class Gates:
                     verdicts.append(verdict)
                 if not verdict.passed:
                     return trial, tuple(verdicts)
-        if trial.speedup is not None and trial.speedup > self.commit.s_floor:
+        if (trial.speedup is not None and trial.speedup > self.commit.s_floor
+                and trial.speedup >= worth):
             checked = self._check(trial)
             if checked is not None:
                 last = len(verdicts) if not checked.passed else len(verdicts) - 1

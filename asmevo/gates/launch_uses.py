@@ -3,9 +3,9 @@
 Equality on tested launches cannot vouch for others: a kernel that behaves differently from M = 1000
 on passes every smaller launch. So a candidate may decide nothing that the original does not decide:
 each value that a conditional branch tests or that becomes EXEC, and that depends on arguments, ids,
-memory or the hardware's state, must be one that the original tests or makes as well, no more often,
-and none may be lost. Values are compared by `asmevo.isa.values`, so that order, registers and the
-way they are computed do not matter. What depends on nothing of the launch is free.
+memory or the hardware's state, must be one that the original tests or makes as well, and none may
+be lost. Values are compared by `asmevo.isa.values`, so that order, registers and the way they are
+computed do not matter. What depends on nothing of the launch is free.
 
 Selections, comparisons, shifts to the right, masks, minima and maxima of what arguments and ids
 decide must also be the original's: they decide without a branch. Loaded data are left out here, as
@@ -17,19 +17,20 @@ such values are treated as the launch's.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from asmevo.isa.addresses import signed, without_turns
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
-from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, members
+from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, VGPR0, members
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import Values
 
 # Scalar operations that lose part of what they are given, and vector ones that compare integers.
+# What scalar comparisons find is looked at where it is used.
 _NARROWING = (
-    "s_cmp_", "s_cmpk_", "s_bitcmp", "s_min_", "s_max_", "s_lshr_", "s_ashr_", "s_bfe_", "s_and_b",
+    "s_min_", "s_max_", "s_lshr_", "s_ashr_", "s_bfe_", "s_and_b",
     "s_andn2_b", "s_or_b", "s_mul_hi", "s_absdiff", "s_abs_", "s_ff", "s_flbit", "s_bcnt", "s_sext",
     "s_cselect", "s_cmov", "s_addc", "s_subb", "v_cmp_", "v_cmpx_",
     "v_min_u32", "v_max_u32", "v_min_i32", "v_max_i32",
@@ -42,6 +43,10 @@ _NARROWING_VECTOR = (
 )
 # A carry tells how two numbers compare; those of addresses change with the order of additions.
 _CARRYING = ("s_addc_u32", "s_subb_u32")
+_VECTOR_CARRIES = ("v_add_co", "v_sub_co", "v_subrev_co", "v_addc_co", "v_subb_co", "v_subbrev_co")
+_CARRIES = (*_CARRYING, *_VECTOR_CARRIES)
+# By how many turns of the loop a condition on its counter may move.
+_MOST_TURNS = 64
 NARROWING = (*_NARROWING, *_NARROWING_VECTOR)
 _UNIFORM = Taint.KERNARG | Taint.WORKGROUP | Taint.HARDWARE
 _LOADED = Taint.MEMORY | Taint.LDS
@@ -61,13 +66,36 @@ class Use:
         return self.kind == "skip"
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition's number and constant, and by how much a turn of a loop moves what it tests."""
+
+    condition: int
+    constant: int
+    turn: int
+    shifted: bool = False  # by constants on both sides, which may overflow on one
+
+    def is_turn_of(self, other: Bound) -> bool:
+        """Whether it is another one some whole turns earlier or later.
+
+        Part of a turn would treat a remainder in another way, which tested sizes may not have.
+        """
+        distance = abs(self.constant - other.constant)
+        return self.condition == other.condition or (
+            not self.shifted and other.turn > 0 and not distance % other.turn
+            and distance <= _MOST_TURNS * other.turn)
+
+
 @dataclass(frozen=True)
 class LaunchUses:
-    """All such places of one kernel: how often each use occurs, and where it does first."""
+    """All such places of one kernel: where each use is first, and by what it was moved.
 
-    counts: Counter[Use]
+    ``bounds`` are the constants of conditions that a loop's counter decides.
+    """
+
     first: dict[Use, int]
     narrowed: dict[int, int]
+    bounds: dict[Use, set[Bound]]
 
     @staticmethod
     def of(values: Values, pointers: Container[int] = ()) -> LaunchUses:
@@ -76,17 +104,18 @@ class LaunchUses:
         Raises `ControlFlowError` for code that cannot be followed.
         """
         program, numbers = values.program, values.numbers
-        counts: Counter[Use] = Counter()
         first: dict[Use, int] = {}
+        bounds: dict[Use, set[Bound]] = {}
         narrowed: dict[int, int] = {}
         counters = Counters(values)
         for index, instruction in enumerate(program.instructions):
             if not values.cfg.reachable(index):
                 continue
             use = _use(values, index, instruction)
-            if use is not None and (any(numbers.taints[v] & ~Taint.PATH for v in use.values) or (
-                    any(numbers.taints[v] for v in use.values) and counters.decide(index))):
-                counts[use] += 1
+            if use is not None and _decides(use, values, counters, index):
+                if use.kind == "branch" and len(use.values) == 1:
+                    use, bound = _condition(use.values[0], numbers)
+                    bounds.setdefault(use, set()).add(bound)
                 first.setdefault(use, index)
             if not instruction.op.startswith(NARROWING):
                 continue
@@ -95,9 +124,23 @@ class LaunchUses:
                 if taint & _LOADED or not (taint & _UNIFORM or (
                         taint & Taint.PATH and counters.decide(index))):
                     continue
-                if not (instruction.op in _CARRYING and _is_address(number, numbers, pointers)):
+                if not (instruction.op.startswith(_CARRIES)
+                        and _is_address(number, numbers, pointers)):
                     narrowed.setdefault(number, index)
-        return LaunchUses(counts, first, narrowed)
+        return LaunchUses(first, narrowed, bounds)
+
+
+def decides(values: Values, index: int) -> bool:
+    """Whether the launch decides what a branch tests."""
+    use = _use(values, index, values.program.instructions[index])
+    return use is not None and _decides(use, values, Counters(values), index)
+
+
+def _decides(use: Use, values: Values, counters: Counters, index: int) -> bool:
+    taint = 0
+    for number in use.values:
+        taint |= values.numbers.taints[number]
+    return bool(taint & ~Taint.PATH or (taint and counters.decide(index)))
 
 
 class Counters:
@@ -154,44 +197,89 @@ def _use(values: Values, index: int, i: Instruction) -> Use | None:
     return Use("branch", tuple(values.before(index, r) for r in registers))
 
 
+def _condition(number: int, numbers: Numbers) -> tuple[Use, Bound]:
+    """A condition without its constants, and these.
+
+    A loop that is unrolled, peeled or counted down leaves by the same condition some turns earlier
+    or later.
+    """
+    exact = Use("branch", (number,)), Bound(number, 0, 0)
+    form = numbers.forms[number]
+    if form[0] not in ("eq", "lt"):
+        return exact
+    parts = numbers.parts(number)
+    difference = parts[0] if form[0] == "eq" else numbers.subtract(*parts)
+    rest, constant, by = without_turns(difference, numbers)
+    if rest.base == numbers.zero:
+        return exact
+    # d < 0 is not -1 - d < 0.
+    opposite = (numbers.complement(difference) if form[0] == "lt"
+                else numbers.subtract(numbers.zero, difference))
+    turned, other, _ = without_turns(opposite, numbers)
+    if turned.base < rest.base:
+        rest, constant = turned, other
+    use = Use("branch", (rest.base, *(n for n, _ in rest.steps)))
+    shifts = [number for number in map(numbers.linear, parts if form[0] == "lt" else ())
+              if number[0] > 1 or (number[0] and number[1])]
+    return use, Bound(number, signed(constant), by, len(shifts) > 1)
+
+
 def _narrowed(values: Values, index: int, i: Instruction) -> Iterator[int]:
     if i.op in _CARRYING:
         yield values.before(index, SCC)
-    elif i.op.startswith(("s_cmp", "s_bitcmp")):
-        yield values.numbers.without_negation(values.after(index, SCC))
     elif i.unit is Unit.SALU:
         yield from (values.after(index, r) for r in members(i.writes & ~SCC_MASK))
     elif not any(values.from_memory(index, r) for r in members(i.writes)):
-        yield from (values.after(index, r) for r in members(i.writes))
+        carries = i.op.startswith(_VECTOR_CARRIES)
+        yield from (values.after(index, r) for r in members(i.writes)
+                    if not carries or r < VGPR0)
+
+
+def is_made_of(number: int, known: Container[int], numbers: Numbers) -> bool:
+    """Whether a value is a sum of products of known ones, and so treats none of them apart."""
+    pending = [number]
+    while pending:
+        here = pending.pop()
+        if here in known:
+            continue
+        form = numbers.forms[here]
+        if form[0] not in ("linear", "mul", "trip", "kernarg", "launch"):
+            return False
+        pending += numbers.parts(here)
+    return True
 
 
 def changed_uses(
-    original: LaunchUses, candidate: LaunchUses, program: Program, numbers: Numbers
+    original: LaunchUses, candidate: LaunchUses, program: Program, numbers: Numbers,
+    computed: Container[int] = (),
 ) -> Iterator[tuple[str, str]]:
-    """A code and a sentence for each use that is new, too frequent or lost.
+    """A code and a sentence for each use that is new or lost.
 
-    Codes are ``new-launch-branch``, ``new-launch-mask`` and ``new-launch-selection``, and
-    ``lost-launch-branch`` and ``lost-launch-mask``.
+    ``computed`` are values that the original computes. Codes are ``new-launch-branch``,
+    ``new-launch-mask`` and ``new-launch-selection``, and ``lost-launch-branch`` and
+    ``lost-launch-mask``. The same use more often is a matter of which code is reached
+    (`asmevo.gates.reach`).
     """
-    for use, count in candidate.counts.items():
-        before = original.counts[use]
-        if count <= before:
+    for use, at in candidate.first.items():
+        if use in original.first and all(
+                any(bound.is_turn_of(known) for known in original.bounds[use])
+                for bound in candidate.bounds.get(use, ())):
             continue
-        at = candidate.first[use]
         kind = "mask" if use.kind == "mask" else "branch"
         yield f"new-launch-{kind}", (
             f"'{program.instructions[at].text}' at {program.offsets[at]:#x} depends on "
-            f"{_sources(use.values, numbers)} in a way "
-            + (f"that the original has {before} times, not {count}" if before
-               else "that the original does not"))
+            f"{_sources(use.values, numbers)} in a way that the original does not")
     for number, at in candidate.narrowed.items():
-        if number not in original.narrowed:
+        if number not in original.narrowed and not is_made_of(number, computed, numbers):
             yield "new-launch-selection", (
                 f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
                 f"{_sources((number,), numbers)} in a way that the original does not")
-    for use in original.counts:
-        if use not in candidate.counts and not use.is_skip and any(
-                numbers.taints[v] & ~Taint.PATH for v in use.values):
+    for use in original.first:
+        found = {bound.condition for bound in candidate.bounds.get(use, ())}
+        if use in candidate.first and all(
+                bound.turn or bound.condition in found for bound in original.bounds.get(use, ())):
+            continue
+        if not use.is_skip and any(numbers.taints[v] & ~Taint.PATH for v in use.values):
             yield f"lost-launch-{use.kind}", (
                 f"no {use.kind} depends on {_sources(use.values, numbers)} as one of the "
                 "original does")
@@ -200,7 +288,7 @@ def changed_uses(
 def _sources(values: tuple[int, ...], numbers: Numbers) -> str:
     """What values depend on, in words."""
     found: dict[str, None] = {}
-    taint = Taint(0)
+    taint = 0
     for value in values:
         taint |= numbers.taints[value]
         for form in numbers.leaves(value):

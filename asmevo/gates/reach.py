@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -12,6 +11,8 @@ from asmevo.codeobject.disassemble import program
 from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
+from asmevo.gates.edges import Edges, changed_branches, differing
+from asmevo.gates.launch_uses import decides
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.cfg import Cfg
@@ -72,7 +73,8 @@ _REACH: WeakKeyDictionary[Baseline, Reach] = WeakKeyDictionary()
 class ReachGate:
     """Part of G2: an edit of code that no dispatch executes has no evidence for it.
 
-    Equality would hold whatever the edit does there.
+    Equality would hold whatever the edit does there. The same goes for a branch that the edit adds
+    and that goes only one way, where the launch decides it: others go the same way in all launches.
     """
 
     gate: Gate = Gate.G2
@@ -87,9 +89,24 @@ class ReachGate:
                 _REACH[baseline] = Reach(baseline)
             reach = _REACH[baseline]
             code = program(trial.code_object, baseline.kernel)
-            missed = next((i for i in _changed(baseline.program, code) if not reach.reached(i)),
-                          None)
-        except (AsmEvoError, UnsupportedError) as error:
+            branches = tuple(changed_branches(baseline.program, code))
+            changed = (*_changed(baseline.program, code),
+                       *(before for _, before in branches if before is not None))
+            missed = next((i for i in changed if not reach.reached(i)), None)
+            edges = Edges(baseline, trial.code_object, code)
+            values = baseline.values_of(
+                code, trial.code_object.kernel(baseline.kernel).descriptor) if branches else None
+            for branch, _ in branches:
+                if missed is not None or values is None or not (
+                        code.instructions[branch].is_conditional and decides(values, branch)):
+                    continue
+                what = edges.missed(branch)
+                if what is not None:
+                    return Verdict(
+                        self.gate, Outcome.MISSING, "unreached",
+                        f"no dispatch {what} '{code.instructions[branch].text}' at "
+                        f"{code.offsets[branch]:#x}, a branch that the original does not have")
+        except (AsmEvoError, UnsupportedError, RecursionError) as error:
             return Verdict(self.gate, Outcome.MISSING, "unreached", str(error))
         if missed is None:
             return Verdict(self.gate, Outcome.PASS, "ok", "what changed is executed")
@@ -102,21 +119,6 @@ class ReachGate:
 
 def _changed(original: Program, candidate: Program) -> Iterator[int]:
     """Instructions of the original that are gone, and those behind what was put in."""
-    old, new = _texts(original), _texts(candidate)
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    matcher = difflib.SequenceMatcher(
-        None, old[head:len(old) - tail], new[head:len(new) - tail], autojunk=False)
-    for tag, start, stop, _, _ in matcher.get_opcodes():
+    for tag, start, stop, _, _ in differing(original, candidate):
         if tag != "equal":
-            yield from range(head + start, head + max(stop, start + 1))
-
-
-def _texts(code: Program) -> Sequence[str]:
-    """Branches without their distance, which every edit between them and their target changes."""
-    return [i.op if target is not None else i.text
-            for i, target in zip(code.instructions, code.targets, strict=True)]
+            yield from range(start, max(stop, start + 1))

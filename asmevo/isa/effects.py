@@ -10,6 +10,7 @@ overwrites none, and leaves all of this state in doubt.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import IntFlag
 
@@ -69,6 +70,9 @@ class Effects:
     kills: int
 
 
+# By state and text: programs that are compared have most of both in common.
+_KNOWN: defaultdict[State, dict[str, Effects]] = defaultdict(dict)
+_MOST_KNOWN = 1 << 17
 _UNKNOWN = Effects(reads=EVERYTHING, writes=EVERYTHING, kills=0)
 
 
@@ -101,10 +105,19 @@ def machine_states(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tup
 
 def effects(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tuple[Effects, ...]:
     """The effects of each instruction under :func:`machine_states`."""
-    states = machine_states(program, cfg, full_exec=full_exec)
-    return tuple(
-        _UNKNOWN if index in cfg.unknown else _effects(instruction, states[index])
-        for index, instruction in enumerate(program.instructions))
+    if sum(map(len, _KNOWN.values())) > _MOST_KNOWN:
+        _KNOWN.clear()
+    found = []
+    state, known = State(0), _KNOWN[State(0)]
+    for index, (instruction, here) in enumerate(zip(
+            program.instructions, machine_states(program, cfg, full_exec=full_exec), strict=True)):
+        if here is not state:
+            state, known = here, _KNOWN[here]
+        fact = known.get(instruction.text)
+        if fact is None:
+            fact = known[instruction.text] = _effects(instruction, state)
+        found.append(_UNKNOWN if index in cfg.unknown else fact)
+    return tuple(found)
 
 
 def has_side_effects(instruction: Instruction) -> bool:

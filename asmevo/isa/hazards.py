@@ -19,6 +19,8 @@ from asmevo.isa.targets import model
 from asmevo.isa.violation import Violation
 
 _LONGEST = 20
+# A plain number: operations of enumerations are slow.
+_VSKIP = int(State.VSKIP)
 
 
 def hazards(program: Program) -> tuple[Violation, ...]:
@@ -202,4 +204,4 @@ def _unknown_facts(count: int) -> HazardFacts:
 def _wait_states(instruction: Instruction, state: State) -> int:
     if instruction.unit is Unit.NOP:
         return instruction.operands[0].value + 1
-    return 0 if state & State.VSKIP and instruction.unit in VECTOR_UNITS else 1
+    return 0 if int(state) & _VSKIP and instruction.unit in VECTOR_UNITS else 1

@@ -7,30 +7,19 @@ are those of the CDNA3 ISA, "Scalar ALU Operations" and "Vector ALU Operations".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from asmevo.isa.registers import EXEC_LO, SCC
-from asmevo.isa.value_numbers import Numbers
+from asmevo.isa.value_numbers import Numbers, Taint
+from asmevo.isa.wide_forms import (
+    SCALAR_WIDE,
+    VECTOR_WIDE,
+    Arguments,
+    Rule,
+    high_product,
+    with_carry,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """Numbers of the words of each operand that is read, and of registers read implicitly."""
-
-    operands: tuple[tuple[int, ...], ...]
-    implied: Mapping[int, int]
-
-    def word(self, operand: int, word: int = 0) -> int:
-        words = self.operands[operand]
-        return words[min(word, len(words) - 1)]
-
-    def flat(self) -> tuple[int, ...]:
-        return (*(n for words in self.operands for n in words), *self.implied.values())
-
-
-# The number of what goes to ``register``, the ``word``-th of the destination (or another register).
-Rule = Callable[[Numbers, Arguments, int, int], int | None]
 _Binary = Callable[[Numbers, int, int], int]
 
 
@@ -45,11 +34,14 @@ def _arithmetic(name: str, make: _Binary, carry: bool = False) -> Rule:
         x, y = a.word(0), a.word(1)
         carried = (a.implied[SCC],) if carry else ()
         if register == SCC:
+            if name == "add" and not carry:
+                return n.carries((x, y))
             pair = sorted((x, y)) if name.startswith("add") else (x, y)
             return n.atom(("carry", name, *pair, *carried), (x, y, *carried))
         made = make(n, x, y)
         for number in carried:
-            made = n.add(made, number, 1 if name.startswith("add") else -1)
+            made = (with_carry(n, made, number) if name.startswith("add")
+                    else n.subtract(made, number))
         return made
 
     return rule
@@ -151,6 +143,55 @@ def _with_constant(make: _Binary) -> Rule:
     return rule
 
 
+def _packed(first: int, second: int) -> Rule:
+    """Halves of two words; 0 is the low one."""
+    def rule(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+        low, high = (n.field(a.word(k), 16 * half, 16) for k, half in enumerate((first, second)))
+        return n.add(low, high, 1 << 16)
+
+    return rule
+
+
+def _bit_set(on: bool) -> Rule:
+    def rule(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+        bit = n.value_of(a.word(1))
+        if bit is None:
+            return None
+        mask = n.constant(1 << (bit & 31))
+        return (n.disjunction(a.word(0), mask) if on
+                else n.conjunction(a.word(0), n.complement(mask)))
+
+    return rule
+
+
+def _product24(add: bool) -> Rule:
+    """24-bit factors without sign."""
+    def rule(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+        made = n.multiply(*(n.field(a.word(k), 0, 24) for k in range(2)))
+        return n.add(made, a.word(2)) if add else made
+
+    return rule
+
+
+def _signed_product24(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+    """24-bit factors with sign, where these are small enough to have none."""
+    x, y = a.word(0), a.word(1)
+    if (n.possible_ones(x) | n.possible_ones(y)) >> 23:
+        return None
+    return n.multiply(x, y)
+
+
+def _bit_choice(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+    mask, one, other = (a.word(k) for k in range(3))
+    return n.disjunction(n.conjunction(mask, one), n.conjunction(n.complement(mask), other))
+
+
+def _uniform(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
+    """A value that all lanes share is what any of them has."""
+    varying = Taint.WORK_ITEM | Taint.UNDEFINED | Taint.LDS
+    return None if n.taints[a.word(0)] & varying else a.word(0)
+
+
 def _both(relation: str) -> Rule:
     def rule(n: Numbers, a: Arguments, register: int, word: int) -> int | None:
         low, high = (n.equal(a.word(0, k), a.word(1, k)) for k in range(2))
@@ -229,6 +270,9 @@ def _scalar_rules() -> dict[str, Rule]:
         "s_mulk_i32": _with_constant(Numbers.multiply),
         "s_bitcmp0_b32": _bit("eq"), "s_bitcmp1_b32": _bit("lg"),
         "s_cmp_eq_u64": _both("eq"), "s_cmp_lg_u64": _both("lg"),
+        "s_bitset0_b32": _bit_set(False), "s_bitset1_b32": _bit_set(True),
+        "s_pack_ll_b32_b16": _packed(0, 0), "s_pack_lh_b32_b16": _packed(0, 1),
+        "s_pack_hh_b32_b16": _packed(1, 1), "s_mul_hi_u32": _simple(high_product), **SCALAR_WIDE,
     }
     for name, make in _LOGIC.items():
         rules[f"s_{name}_b32"], rules[f"s_{name}_b64"] = _bitwise(make, 1), _bitwise(make, 2)
@@ -284,6 +328,10 @@ def _vector_rules() -> dict[str, Rule]:
         "v_add_lshl_u32": _nested(add, shift), "v_add3_u32": _nested(add, add),
         "v_and_or_b32": _nested(both, either), "v_or3_b32": _nested(either, either),
         "v_lshl_or_b32": _nested(shift, either),
+        "v_mul_hi_u32": _simple(high_product), "v_mul_u32_u24": _product24(add=False),
+        "v_mad_u32_u24": _product24(add=True), "v_bfi_b32": _bit_choice,
+        "v_mul_i32_i24": _signed_product24,
+        "v_readfirstlane_b32": _uniform, **VECTOR_WIDE,
     }
 
 

@@ -1,49 +1,56 @@
 """The values that reach registers, as numbers that programs can be compared by.
 
 A value is followed backwards, on demand, through moves, arithmetic and all paths to what the launch
-gives and what memory holds. Values that loops carry are told apart by unfolding their definitions
-as often as two loops of that size can differ; loops of more than :data:`_LARGE` definitions are
-unfolded :data:`_LARGE` times, so that a difference farther away than that is not seen. What vector
-operations make of loaded data is one value, whatever it is: data are what inputs vary.
+gives and what memory holds. What loops carry by adding to it is a base and a step times how often
+the loop was run (`asmevo.isa.loop_values`). Other values of loops are told apart by unfolding their
+definitions as often as two loops of that size can differ; loops of more than :data:`_LARGE`
+definitions are unfolded :data:`_LARGE` times, so that a difference farther away than that is not
+seen.
+
+What was read from vector memory or LDS is named by where it was read from, and followed while it is
+treated as an integer: what floating-point and matrix operations make of data is one value, whatever
+it is, because data are what inputs vary. That is enough for branches and masks if it holds for what
+only the algebra knows of (`asmevo.isa.value_forms`), and one value otherwise; addresses are
+`exact`: there the results of all other operations on integers are told apart as well.
 """
 
 from __future__ import annotations
 
 import functools
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from asmevo.isa.addresses import address_of
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.effects import VECTOR_UNITS, Effects, effects
-from asmevo.isa.errors import ControlFlowError
-from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
-from asmevo.isa.opcodes import OPCODES
+from asmevo.isa.effects import VALU_UNITS, VECTOR_REGISTERS, VECTOR_UNITS
+from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.loaded_values import loaded_word
+from asmevo.isa.loop_values import counted
 from asmevo.isa.program import Program
-from asmevo.isa.registers import (
-    EXEC_MASK,
-    M0_MASK,
-    SCC_MASK,
-    VCC_MASK,
-    VGPR0,
-    mask,
-    members,
-    names,
+from asmevo.isa.registers import VGPR0, members, names
+from asmevo.isa.value_forms import rule_of
+from asmevo.isa.value_graph import (
+    MOVES,
+    Constant,
+    Definition,
+    Launched,
+    Merge,
+    Named,
+    Node,
+    ValueGraph,
+    is_plain,
 )
-from asmevo.isa.value_forms import Arguments, rule_of
 from asmevo.isa.value_numbers import Numbers, Taint
+from asmevo.isa.wide_forms import Arguments
 
 _SMALL, _LARGE = 8, 64
-_MOST_NODES = 200_000
 KERNARG_POINTER = "kernarg pointer"
 DISPATCH_POINTER = "dispatch packet pointer"
-_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
-                    "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
 _CLOCKS = ("s_memtime", "s_memrealtime", "s_getreg")
-# Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
-_CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
-_NOTHING = Taint(0)
+_FLOAT_UNITS = frozenset({Unit.TRANS, Unit.MFMA})
+_FLOATS = re.compile(r"_(b?f(16|32|64)|fp8|bf8)(_|$)|^v_cvt_")
+_LOADED = Taint.MEMORY | Taint.LDS
 _COMMUTATIVE = ("s_min", "s_max", "s_mul_hi", "v_min_", "v_max_", "v_mul_", "v_add_f")
 
 
@@ -55,48 +62,9 @@ class Source:
     """
 
     name: str
-    taint: Taint = _NOTHING
+    taint: int = 0
     value: int | None = None
     kernarg: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A register's value at the entry."""
-
-    register: int
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What an instruction writes to a register."""
-
-    index: int
-    register: int
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """One of several values, by the path or the lanes."""
-
-    nodes: frozenset[Node]
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A value that the hardware computes or a field of the instruction."""
-
-    text: str
-    words: tuple[Node, ...]
-
-
-Node = Launched | Definition | Merge | Constant | Named
-_Inputs = tuple[tuple[tuple[Node, ...], ...], dict[int, Node]]
 
 
 class Values:
@@ -109,163 +77,100 @@ class Values:
     def __init__(self, program: Program, entry: Mapping[int, Source], numbers: Numbers,
                  cfg: Cfg | None = None) -> None:
         self.program = program
-        self.cfg = Cfg.of(program) if cfg is None else cfg
+        self.graph = ValueGraph(program, cfg)
+        self.cfg = self.graph.cfg
         self.numbers = numbers
-        # The registers that were looked at so far, as a mask.
-        self.followed = 0
         self._entry = entry
-        self._effects = effects(program, self.cfg)
-        self._arrivals: dict[tuple[int, int], frozenset[int]] = {}
-        self._writers = _writers(self._effects)
-        self._sources: dict[Node, tuple[Node, ...]] = {}
-        self._read: dict[int, _Inputs] = {}
-        self._resolved: dict[Node, Node] = {}
-        self._done: dict[Node, int] = {}
-        self._loaded: set[Node] = set()
-        self._clean: set[Node] = set()
+        self._exact = _Numbering(self.graph, entry, numbers)
+        self._plain = _Numbering(self.graph, entry, numbers, exact=self._exact)
+        self._exact.clean = self._plain
+
+    @property
+    def followed(self) -> int:
+        """The registers through which values were followed so far, as a mask."""
+        instructions = self.program.instructions
+        found = 0
+        for node in (*self._plain.numbered(), *self._exact.numbered()):
+            if isinstance(node, Definition):
+                i = instructions[node.at]
+                found |= i.writes if self._plain.is_cut(node) and not self._exact.has(node) else (
+                    i.writes | i.reads)
+        before = -1
+        while found != before:
+            before = found
+            for i in instructions:
+                if i.op in MOVES and i.writes & found:
+                    found |= i.reads
+        return found
+
+    @functools.cached_property
+    def carriers(self) -> int:
+        """The vector registers that hold, at some point, what is no constant and not loaded."""
+        found = 1 << VGPR0
+        for index, i in enumerate(self.program.instructions):
+            if i.unit not in VALU_UNITS or not self.cfg.reachable(index):
+                continue
+            for register in members(i.writes & VECTOR_REGISTERS & ~found):
+                if not self.from_memory(index, register) and (
+                        (rule_of(i.op) is None and i.op not in MOVES)
+                        or self.numbers.value_of(self.after(index, register)) is None):
+                    found |= 1 << register
+        return found
 
     def before(self, index: int, register: int) -> int:
         """The number of a register's value just before an instruction."""
-        return self._number(self._reaching(index, register))
+        return self._plain.number(self.graph.reaching(index, register))
+
+    def exact_before(self, index: int, register: int) -> int:
+        """The same, of what integer operations make of loaded data each told apart."""
+        return self._exact.number(self.graph.reaching(index, register))
 
     def after(self, index: int, register: int) -> int:
         """The number of what an instruction writes to a register."""
-        return self._number(self._resolve(Definition(index, register)))
+        return self._plain.number(self.graph.resolve(Definition(index, register)))
+
+    def exact_after(self, index: int, register: int) -> int:
+        """The exact number of what an instruction writes to a register."""
+        return self._exact.number(self.graph.resolve(Definition(index, register)))
 
     def from_memory(self, index: int, register: int) -> bool:
         """Whether what an instruction writes depends on what vector memory or LDS holds."""
-        return self._from_memory(self._resolve(Definition(index, register)))
+        return self.graph.from_memory(self.graph.resolve(Definition(index, register)))
+
+    def loaded_before(self, index: int, register: int) -> bool:
+        """Whether a register's value just before an instruction depends on such memory."""
+        return self.graph.from_memory(self.graph.reaching(index, register))
 
     def origins(self, index: int) -> Iterator[int]:
         """The instructions that made what an instruction reads, however far back, each once."""
-        operands, implied = self._inputs(index)
-        pending = [*(node for words in operands for node in words), *implied.values()]
-        seen = set(pending)
-        found: set[int] = set()
-        while pending:
-            node = pending.pop()
-            if isinstance(node, Definition) and node.index not in found:
-                found.add(node.index)
-                yield node.index
-            for need in self._all_needs(node):
-                if need not in seen:
-                    seen.add(need)
-                    pending.append(need)
+        return self.graph.origins(index)
 
-    def _from_memory(self, root: Node) -> bool:
-        path: list[tuple[Node, Iterator[Node]]] = [(root, iter((root,)))]
-        seen: set[Node] = set()
-        while path:
-            for need in path[-1][1]:
-                if need in self._clean or need in seen:
-                    continue
-                if need in self._loaded or self._is_loaded(need):
-                    self._loaded.update((need, *(node for node, _ in path)))
-                    return True
-                seen.add(need)
-                path.append((need, iter(self._all_needs(need))))
-                break
-            else:
-                path.pop()
-        self._clean |= seen
-        return False
 
-    def _is_loaded(self, node: Node) -> bool:
-        if not isinstance(node, Definition):
-            return False
-        i = self.program.instructions[node.index]
-        return (i.is_load or i.is_atomic) and i.unit is not Unit.SMEM
+class _Numbering:
+    """Numbers of nodes: exact ones, or with an ``exact`` numbering to ask for integers.
 
-    def _reaching(self, index: int, register: int) -> Node:
-        self.followed |= 1 << register
-        block = self.cfg.blocks[self.cfg.block_of[index]]
-        found: set[int] = set()
-        if self._last_writers(register, block.start, index, found):
-            return self._merge(found, register)
-        return self._merge(found | self._arriving(block.start, register), register)
+    An exact one asks ``clean`` for what does not depend on loaded data.
+    """
 
-    def _last_writers(self, register: int, start: int, stop: int, found: set[int]) -> bool:
-        """Add what may still hold at ``stop`` of the writes from ``start`` on; whether the last
-        of them overwrites all that came before."""
-        writers = self._writers[register]
-        position = bisect_left(writers, stop)
-        while position and writers[position - 1] >= start:
-            position -= 1
-            at = writers[position]
-            found.add(at)
-            if self._effects[at].kills >> register & 1:
-                return True
-        return False
+    def __init__(self, graph: ValueGraph, entry: Mapping[int, Source], numbers: Numbers,
+                 exact: _Numbering | None = None) -> None:
+        self.clean: _Numbering | None = None
+        self.graph = graph
+        self.numbers = numbers
+        self._entry = entry
+        self._exact = exact
+        self._done: dict[Node, int] = {}
+        self._data = numbers.atom(("data",), taint=_LOADED)
+        self._integers: set[Node] = set()
+        self._others: set[Node] = set()
 
-    def _arriving(self, start: int, register: int) -> frozenset[int]:
-        """Definitions that may reach the start of a block; -1 is the launch."""
-        key = (start, register)
-        known = self._arrivals.get(key)
-        if known is not None:
-            return known
-        found: set[int] = set()
-        seen: set[int] = set()
-        blocks = self.cfg.blocks
-        pending = [self.cfg.block_of[start]]
-        while pending:
-            here = pending.pop()
-            if here == self.cfg.entry:
-                found.add(-1)
-            for previous in blocks[here].predecessors:
-                block = blocks[previous]
-                if previous in seen or not self.cfg.reachable(block.start):
-                    continue
-                seen.add(previous)
-                if not self._last_writers(register, block.start, block.end, found):
-                    pending.append(previous)
-        self._arrivals[key] = frozenset(found)
-        return self._arrivals[key]
-
-    def _merge(self, definitions: set[int], register: int) -> Node:
-        nodes = {self._resolve(Definition(d, register)) if d >= 0 else Launched(register)
-                 for d in definitions}
-        return nodes.pop() if len(nodes) == 1 else Merge(frozenset(nodes))
-
-    def _resolve(self, node: Node) -> Node:
-        """What a move copies stands for the move."""
-        trail = []
-        while (known := self._resolved.get(node)) is None:
-            trail.append(node)
-            self._resolved[node] = node  # a cycle of moves stands for itself
-            source = self._copied(node)
-            if source is None or source == node:
-                break
-            node = source
-        else:
-            node = known
-        for step in trail:
-            self._resolved[step] = node
-        return node
-
-    def _copied(self, node: Node) -> Node | None:
-        if not isinstance(node, Definition):
-            return None
-        i = self.program.instructions[node.index]
-        if (i.op not in _MOVES or not _is_plain(i) or node.index in self.cfg.unknown
-                or self._effects[node.index].writes != i.writes
-                or self._effects[node.index].reads != i.reads):
-            return None
-        return self._operand(node.index, i.operands[1], node.register - i.operands[0].first)
-
-    def _operand(self, index: int, operand: Operand, word: int) -> Node:
-        match operand.kind:
-            case OperandKind.REGISTER:
-                return self._reaching(index, operand.first + min(word, operand.count - 1))
-            case OperandKind.CONSTANT:
-                negative = operand.text.startswith("-") and "." not in operand.text
-                return Constant(operand.value if not word else -1 if negative else 0)
-        return Named(operand.text, tuple(
-            self._reaching(index, operand.first + k) for k in range(max(operand.count, 0))))
-
-    def _number(self, root: Node) -> int:
+    def number(self, root: Node) -> int:
         """Tarjan's components give loops; what is in none is numbered once its sources are."""
-        if root in self._done:
-            return self._done[root]
+        done = self._done
+        if root in done:
+            return done[root]
+        if self._is_clean(root):
+            return done[root]
         position: dict[Node, int] = {root: 0}
         low: dict[Node, int] = {root: 0}
         stack, work = [root], [(root, iter(self._needs(root)))]
@@ -273,7 +178,9 @@ class Values:
         while work:
             node, needs = work[-1]
             for need in needs:
-                if need in self._done:
+                if need in done:
+                    continue
+                if need not in position and self._is_clean(need):
                     continue
                 if need not in position:
                     position[need] = low[need] = len(position)
@@ -296,7 +203,20 @@ class Values:
                         if component[-1] == node:
                             break
                     self._finish(component)
-        return self._done[root]
+        return done[root]
+
+    def numbered(self) -> Iterable[Node]:
+        return self._done
+
+    def has(self, node: Node) -> bool:
+        return node in self._done
+
+    def _is_clean(self, node: Node) -> bool:
+        """Whether the other numbering has numbered it."""
+        if self.clean is None or self.graph.from_memory(node):
+            return False
+        self._done[node] = self.clean.number(node)
+        return True
 
     def _finish(self, component: list[Node]) -> None:
         done = self._done
@@ -304,6 +224,10 @@ class Values:
             done[component[0]] = self._form(component[0], done.__getitem__)
             return
         numbers = self.numbers
+        found = counted(component, self._needs, self._form, done, numbers)
+        if found is not None:
+            done.update(found)
+            return
         colours = dict.fromkeys(component, numbers.atom(("loop",)))
         taint = Taint.PATH
         rounds = _SMALL
@@ -322,59 +246,45 @@ class Values:
 
     def _needs(self, node: Node) -> tuple[Node, ...]:
         """The nodes that a node's number is made from."""
-        return () if self._is_data(node) else self._all_needs(node)
+        return () if self.is_cut(node) else self.graph.needs(node)
 
-    def _is_data(self, node: Node) -> bool:
-        return (isinstance(node, Definition)
-                and self.program.instructions[node.index].unit in VECTOR_UNITS
-                and self._from_memory(node))
+    def is_cut(self, node: Node) -> bool:
+        """Whether a number is not made from those of the node's sources."""
+        if not isinstance(node, Definition):
+            return False
+        i = self.graph.program.instructions[node.at]
+        if self._exact is None and i.unit not in _FLOAT_UNITS and not _FLOATS.search(i.op):
+            return False
+        return i.unit in VECTOR_UNITS and self.graph.from_memory(node)
 
-    def _all_needs(self, node: Node) -> tuple[Node, ...]:
-        known = self._sources.get(node)
-        if known is None:
-            if len(self._sources) > _MOST_NODES:
-                raise ControlFlowError("the kernel's values are too many to follow")
-            known = self._sources[node] = self._find_sources(node)
-        return known
+    def _is_integer(self, root: Node) -> bool:
+        """Whether nothing but arithmetic that the algebra knows was done to loaded data."""
+        if root in self._integers:
+            return True
+        seen, pending = {root}, [root]
+        while pending:
+            node = pending.pop()
+            if node in self._others or not self._keeps_integers(node):
+                self._others.add(root)
+                return False
+            if isinstance(node, Definition) and self._is_load(node):
+                continue
+            for need in self.graph.needs(node):
+                if need not in seen and need not in self._integers and self.graph.from_memory(need):
+                    seen.add(need)
+                    pending.append(need)
+        self._integers |= seen
+        return True
 
-    def _find_sources(self, node: Node) -> tuple[Node, ...]:
-        if isinstance(node, Merge):
-            return tuple(node.nodes)
-        if isinstance(node, Named):
-            return node.words
-        if isinstance(node, Definition):
-            operands, implied = self._inputs(node.index)
-            return (*(n for words in operands for n in words), *implied.values())
-        return ()
+    def _is_load(self, node: Definition) -> bool:
+        return self.graph.program.instructions[node.at].is_load
 
-    def _inputs(self, index: int) -> _Inputs:
-        """Where the operands and implied registers that an instruction reads come from."""
-        known = self._read.get(index)
-        if known is None:
-            known = self._read[index] = self._find_inputs(index)
-        return known
-
-    def _find_inputs(self, index: int) -> _Inputs:
-        i = self.program.instructions[index]
-        if index in self.cfg.unknown:
-            return (), {}
-        roles = OPCODES[i.op].roles_with({name for name, _ in i.modifiers})
-        operands: list[tuple[Node, ...]] = []
-        for operand, role in zip(i.operands, roles, strict=True):
-            if role in "rxi":
-                words = 2 if operand.kind is OperandKind.CONSTANT else max(operand.count, 1)
-                operands.append(tuple(self._operand(index, operand, k) for k in range(words)))
-        reads = i.reads
-        for operand, role in zip(i.operands, roles, strict=True):
-            if role in "rx" and operand.count > 0:
-                reads &= ~mask(operand.first, operand.count)
-        if i.unit is not Unit.SALU and not i.op.startswith(_CROSS_LANE):
-            reads &= ~EXEC_MASK
-        if self._effects[index].reads != i.reads:
-            reads |= M0_MASK
-        implied = {register: self._reaching(index, register)
-                   for register in members(reads & (SCC_MASK | VCC_MASK | M0_MASK | EXEC_MASK))}
-        return tuple(operands), implied
+    def _keeps_integers(self, node: Node) -> bool:
+        if not isinstance(node, Definition):
+            return True
+        i = self.graph.program.instructions[node.at]
+        return i.is_load or (
+            is_plain(i) and rule_of(i.op) is not None and not _FLOATS.search(i.op))
 
     def _form(self, node: Node, number: Callable[[Node], int]) -> int:
         numbers = self.numbers
@@ -388,10 +298,16 @@ class Values:
                 return numbers.merged(number(n) for n in nodes)
             case Launched(register):
                 return self._launched(register)
-            case Definition() if self._is_data(node):
-                return numbers.atom(("data",), taint=Taint.MEMORY | Taint.LDS)
+            case Definition() if self.is_cut(node):
+                return self._cut(node)
             case Definition(index, register):
                 return self._defined(index, register, number)
+
+    def _cut(self, node: Definition) -> int:
+        """What loaded data are in a numbering that is not exact."""
+        if self._exact is None or not self._is_integer(node):
+            return self._data
+        return self._exact.number(node)
 
     def _launched(self, register: int) -> int:
         source = self._entry.get(register)
@@ -404,27 +320,32 @@ class Values:
         return self.numbers.atom(("launch", source.name), taint=source.taint)
 
     def _defined(self, index: int, register: int, number: Callable[[Node], int]) -> int:
-        i = self.program.instructions[index]
-        if index in self.cfg.unknown:
+        i = self.graph.program.instructions[index]
+        if index in self.graph.cfg.unknown:
             return self.numbers.atom(("unknown", i.text, register), taint=Taint.HARDWARE)
-        operands, implied = self._inputs(index)
+        operands, implied = self.graph.inputs(index)
+        if self.graph.low_words(index, register):
+            operands = tuple(words[:1] for words in operands)
         arguments = Arguments(tuple(tuple(number(n) for n in words) for words in operands),
                               {r: number(n) for r, n in implied.items()})
         target = i.operands[0] if i.operands else None
         inside = target is not None and target.first <= register < target.first + target.count
         word = register - target.first if target is not None and inside else 0
-        if _is_plain(i) and self._effects[index].writes == i.writes:
+        certain = self.graph.effects[index].writes == i.writes
+        if is_plain(i) and certain:
             rule = rule_of(i.op)
             if rule is not None:
                 made = rule(self.numbers, arguments, register, word)
                 if made is not None:
                     return made
-        if i.is_load and i.unit is Unit.SMEM and len(arguments.operands) == 2:
-            return self._scalar_load(i, arguments, word)
+        if i.is_load and certain and inside and len(arguments.operands) == len(i.operands) - 1:
+            made = self._load(i, arguments, word)
+            if made is not None:
+                return made
         output: object = word if inside else names(1 << register) if register < VGPR0 else "second"
         return self._opaque(i, arguments, output, _own_taint(i))
 
-    def _opaque(self, i: Instruction, arguments: Arguments, output: object, taint: Taint) -> int:
+    def _opaque(self, i: Instruction, arguments: Arguments, output: object, taint: int) -> int:
         marks = tuple((o.neg, o.abs, o.sext) for o in i.operands if o.neg or o.abs or o.sext)
         operands = list(arguments.operands)
         if not marks and i.op.startswith(_COMMUTATIVE) and len(operands) == 2:
@@ -432,29 +353,31 @@ class Values:
         form = (i.op, i.modifiers, marks, output, *operands, *arguments.implied.items())
         return self.numbers.atom(form, arguments.flat(), taint)
 
-    def _scalar_load(self, i: Instruction, arguments: Arguments, word: int) -> int:
+    def _load(self, i: Instruction, arguments: Arguments, word: int) -> int | None:
         """Words of the kernarg are told by their offset, however they are loaded."""
         numbers = self.numbers
-        base, offset = arguments.operands
-        extra = i.modifier("offset")
-        low = numbers.add(base[0], offset[0])
-        if isinstance(extra, int):
-            low = numbers.add(low, numbers.constant(extra))
+
+        def operand(position: int, part: int) -> int:
+            return arguments.word(position - 1, part)
+
+        if i.unit is not Unit.SMEM:
+            return loaded_word(i, operand, word, numbers)
+        address = address_of(i, operand, numbers)
+        if address is None:
+            return None
+        low = numbers.add(address.low, numbers.constant(4 * word))
         pointer = self._pointer(KERNARG_POINTER)
         # The upper half of an address has 16 bits; some kernels mask the others out.
-        if pointer is not None and len(base) == 2 and base[1] in (
+        if pointer is not None and arguments.word(0, 1) in (
                 pointer[1], numbers.field(pointer[1], 0, 16)):
             distance = numbers.value_of(numbers.subtract(low, pointer[0]))
             if distance is not None:
-                return numbers.kernarg(distance + 4 * word)
-        taint = Taint.MEMORY
-        for name in (KERNARG_POINTER, DISPATCH_POINTER):
+                return numbers.kernarg(distance)
+        for name, taint in ((KERNARG_POINTER, Taint.KERNARG), (DISPATCH_POINTER, Taint.WORKGROUP)):
             launch = self._pointer(name)
             if launch is not None and numbers.mentions(low, launch[0]):
-                taint = Taint.KERNARG if name == KERNARG_POINTER else Taint.WORKGROUP
-        form = ("scalar load", i.op.startswith("s_buffer"), low, *base[1:])
-        loaded = numbers.atom(form, (low, *base[1:]), taint)
-        return numbers.atom(("word", loaded, word), (loaded,))
+                return numbers.atom(("launch word", low, address.high), (low, address.high), taint)
+        return loaded_word(i, operand, word, numbers)
 
     def _pointer(self, name: str) -> tuple[int, int] | None:
         halves = tuple(self._launched(register) for register, source in sorted(self._entry.items())
@@ -462,28 +385,11 @@ class Values:
         return (halves[0], halves[1]) if len(halves) == 2 else None
 
 
-def _writers(facts: Sequence[Effects]) -> defaultdict[int, list[int]]:
-    """By register the instructions that may write it, ascending."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for index, fact in enumerate(facts):
-        for register in _members(fact.writes):
-            found[register].append(index)
-    return found
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _members(registers: int) -> tuple[int, ...]:
-    return tuple(members(registers))
-
-
-def _is_plain(i: Instruction) -> bool:
-    return not i.modifiers and i.encoding not in ("dpp", "sdwa") and not any(
-        o.neg or o.abs or o.sext for o in i.operands)
-
-
-def _own_taint(i: Instruction) -> Taint:
+def _own_taint(i: Instruction) -> int:
     if i.op.startswith(_CLOCKS):
         return Taint.HARDWARE
+    if i.op.startswith("v_mbcnt"):
+        return Taint.WORK_ITEM
     if i.unit is Unit.LDS and (i.is_load or i.is_atomic):
         return Taint.LDS
-    return Taint.MEMORY if i.is_load or i.is_atomic else _NOTHING
+    return Taint.MEMORY if i.is_load or i.is_atomic else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _ENCODING = re.compile(r"(?<=\w)_e(?:32|64)(?= |$)")
 _BRANCHES = ("s_branch", "s_cbranch")
@@ -53,6 +54,7 @@ class Violation:
         return (self.kind, producer, _REGISTER.sub(named, _plain(self.consumer_text)))
 
 
+@lru_cache(maxsize=1 << 14)
 def _plain(text: str) -> str:
     """Without the size of the encoding, and without a branch's distance."""
     text = _ENCODING.sub("", text, count=1)

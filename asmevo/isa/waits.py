@@ -15,8 +15,10 @@ does not move older ones back, except those of the same VSKIP region, which are 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
@@ -77,7 +79,7 @@ def missing_waits(program: Program) -> tuple[Violation, ...]:
     barrier, to use every register and to leave loads of every register in flight. Raises
     ControlFlowError.
     """
-    return _Analysis(program).violations()
+    return _analysis(program).violations
 
 
 def loosest_wait(program: Program, index: int) -> WaitCount:
@@ -90,7 +92,7 @@ def loosest_wait(program: Program, index: int) -> WaitCount:
     wait = program.instructions[index].wait
     if wait is None:
         raise ValueError(f"instruction {index} is not an s_waitcnt")
-    analysis = _Analysis(program)
+    analysis = _analysis(program)
     return WaitCount(analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
                      analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
 
@@ -101,7 +103,7 @@ def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
     Those are the ones that may be in flight in front of it and not behind it; an operation that
     unknown code may have left there is not among them. Raises ControlFlowError.
     """
-    return _Analysis(program).awaited()
+    return _analysis(program).awaited()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def outstanding(program: Program, indices: Iterable[int]) -> dict[int, tuple[Out
 
     Those that cannot be reached have nothing. Raises ControlFlowError.
     """
-    analysis = _Analysis(program)
+    analysis = _analysis(program)
     return {index: tuple(analysis.outstanding(index)) for index in indices}
 
 
@@ -209,6 +211,19 @@ def _merge_slots(slots: list[int], more: list[int]) -> bool:
     return changed
 
 
+_recent: deque[tuple[Program, _Analysis]] = deque(maxlen=3)
+
+
+def _analysis(program: Program) -> _Analysis:
+    """The analysis of a program: one that was asked about just now is not analysed again."""
+    for known, analysis in tuple(_recent):
+        if known is program:
+            return analysis
+    made = _Analysis(program)
+    _recent.appendleft((program, made))
+    return made
+
+
 class _Analysis:
     """What may be in flight at the start of every block, and the checks that follow from it."""
 
@@ -233,6 +248,13 @@ class _Analysis:
                 self.access_at[index] = access
             if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
                 self.events.add(index)
+        # For each register the accesses that return into it, a mask: few of many in flight matter.
+        self._returning: dict[int, int] = {}
+        self._returned = 0
+        for access in self.accesses:
+            self._returned |= access.registers
+            for register in members(access.registers):
+                self._returning[register] = self._returning.get(register, 0) | access.bit
         self.entry = self._solve()
 
     def _solve(self) -> dict[int, _InFlight]:
@@ -277,6 +299,7 @@ class _Analysis:
                 self._step(earlier, state)
         return state
 
+    @cached_property
     def violations(self) -> tuple[Violation, ...]:
         found: dict[tuple[str, int, int], Violation] = {}
         for number in sorted(self.entry):
@@ -342,8 +365,17 @@ class _Analysis:
         return registers
 
     def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
+        fact = self.facts[index]
+        barrier = index in self.cfg.unknown or (
+            self.program.instructions[index].unit is Unit.BARRIER)
+        if barrier:
+            concerned = -1
+        else:
+            concerned = 0
+            for register in members((fact.reads | fact.writes) & self._returned):
+                concerned |= self._returning[register]
         for kind, position, accesses in state.slots():
-            for number in members(accesses):
+            for number in members(accesses & concerned):
                 access = self.accesses[number]
                 suffix, registers = self._conflict(access, kind, index)
                 if suffix is not None:
@@ -374,7 +406,7 @@ class _Analysis:
         """
         if written is None or self.cfg.block_of[wait] not in self.entry:
             return None
-        known = {(v.kind, v.producer, v.consumer) for v in self.violations()}
+        known = {(v.kind, v.producer, v.consumer) for v in self.violations}
         state = self.state_before(wait)
         needed = [
             position

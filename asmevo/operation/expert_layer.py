@@ -112,5 +112,9 @@ def quantised(values: Array, dtype: np.dtype[np.generic], block: int) -> tuple[A
 
 
 def _as_scales(values: Array) -> Array:
-    """Not negative, and 0, which is that of a block of zeros, for what no quantiser gives."""
-    return np.where(np.abs(values) < _IMPOSSIBLE_SCALE, np.abs(values), np.float32(0))
+    """Not negative, and 0, which is that of a block of zeros, for what no quantiser gives.
+
+    A quantiser gives NaN for a block that has one, and its bits stay as they are.
+    """
+    scales = np.where(np.abs(values) < _IMPOSSIBLE_SCALE, np.abs(values), np.float32(0))
+    return np.where(np.isnan(values), values, scales)

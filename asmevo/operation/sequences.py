@@ -61,15 +61,28 @@ def heads(arrays: Arrays, names: Names) -> Iterator[tuple[Rows, Rows]]:
             yield places[0], places[1]
 
 
+def _lengths(count: int, longest: int, rng: np.random.Generator) -> Array:
+    """Random lengths up to ``longest``, which is one of them.
+
+    A buffer for the longest everywhere must not stay mostly unwritten: the others are pairs, one as
+    much shorter as the other is long, and what has no partner is at least a quarter.
+    """
+    lengths = np.full(count, longest)
+    half = (count - 1) // 2
+    lengths[1:1 + half] = rng.integers(1, longest + 1, half)
+    lengths[1 + half:1 + 2 * half] = longest + 1 - lengths[1:1 + half]
+    lengths[1 + 2 * half:] = rng.integers(-(-longest // 4), longest + 1, count - 1 - 2 * half)
+    return rng.permutation(lengths)
+
+
 def pack(arrays: Arrays, names: Names, rng: np.random.Generator) -> Arrays:
-    """Contents of ``q_starts`` and the like: random lengths, the longest one ``S`` or ``T``, and up
+    """Contents of ``q_starts`` and the like: random lengths up to ``S`` or ``T``, and up
     to ``P`` rows without a meaning after every sequence. Nothing if there are no such buffers."""
     made: dict[str, Array] = {}
     if "q_starts" not in arrays:
         return made
     for name, longest in (("q", int(names["S"])), ("k", int(names["T"]))):
-        lengths = rng.integers(1, longest + 1, int(names["B"]))
-        lengths[rng.integers(len(lengths))] = longest
+        lengths = _lengths(int(names["B"]), longest, rng)
         padded = np.minimum(lengths + rng.integers(0, int(names["P"]) + 1, len(lengths)), longest)
         for kind, sizes in (("bounds", lengths), ("starts", padded)):
             array = arrays[f"{name}_{kind}"]

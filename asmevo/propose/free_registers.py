@@ -51,9 +51,7 @@ class FreeRegisters:
         unit = COMPUTE_UNITS.get(program.isa, COMPUTE_UNITS["gfx942"])
         vgprs, agprs, sgprs = register_use(program)
         self.vgpr_limit = _vgpr_limit(unit, vgprs, agprs, steps)
-        granule = unit.sgpr_granule
-        self.sgpr_limit = min(-(-(sgprs + _EXTRA_SGPRS) // granule) * granule - _EXTRA_SGPRS,
-                              SGPR_LIMIT)
+        self.sgpr_limit = _sgpr_limit(unit, sgprs, steps)
         self._allowed = (
             mask(VGPR0, self.vgpr_limit) | mask(AGPR0, agprs) | mask(0, self.sgpr_limit)
             | VCC_MASK)
@@ -145,3 +143,11 @@ def _vgpr_limit(unit: ComputeUnit, vgprs: int, agprs: int, steps: int) -> int:
     if agprs:
         largest = largest // _ACCUM_GRANULE * _ACCUM_GRANULE
     return max(min(largest, VGPR_LIMIT), vgprs)
+
+
+def _sgpr_limit(unit: ComputeUnit, sgprs: int, steps: int) -> int:
+    granule = unit.sgpr_granule
+    allocated = -(-(sgprs + _EXTRA_SGPRS) // granule) * granule
+    waves = max(min(unit.sgprs // allocated, unit.wave_slots) - steps, 1)
+    largest = unit.sgprs // waves // granule * granule - _EXTRA_SGPRS
+    return max(min(largest, SGPR_LIMIT), sgprs)

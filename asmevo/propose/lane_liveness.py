@@ -5,16 +5,19 @@ every temporary of a masked region seems to live from the kernel's start. Seen f
 write that the lane takes part in does end the old value's life. Two sets are followed backwards:
 ``active``, what lanes that are on may read before they overwrite it, and ``idle``, what lanes that
 are off may read once they are on again. An instruction that switches lanes off makes them wait
-with what is ``idle`` behind it; one that switches lanes on makes them need what is ``active``.
+with what is ``idle`` behind it; one that switches lanes on makes them need what is ``active``. Of
+two instructions of which one switches on what the other switched off (`mask_pairs`), the latter's
+lanes wait for what is ``active`` behind the former, and no others do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_REGISTERS, VECTOR_UNITS, Effects, State
 from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.mask_pairs import mask_pairs
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
@@ -47,9 +50,15 @@ class LaneLiveness:
         count = len(program)
         after, before = [0] * count, [0] * count
         steps = [_Step.of(i, facts[k], states[k]) for k, i in enumerate(program.instructions)]
+        pairs = mask_pairs(program, cfg)
+        joins: dict[int, list[int]] = {}
+        for join, start in pairs.items():
+            joins.setdefault(start, []).append(join)
+            steps[join] = replace(steps[join], on=False)
         entry = dict.fromkeys(cfg.order, (0, 0))
         changed = True
         while changed:
+            behind = [after[join] for join in pairs]
             changed = False
             for number in reversed(cfg.order):
                 block = cfg.blocks[number]
@@ -60,11 +69,14 @@ class LaneLiveness:
                     idle |= b
                 for index in range(block.end - 1, block.start - 1, -1):
                     after[index] = active
+                    for join in joins.get(index, ()):
+                        active |= after[join]
                     active, idle = steps[index].before(active, idle)
                     before[index] = active
                 if (active, idle) != entry[number]:
                     entry[number] = active, idle
                     changed = True
+            changed = changed or behind != [after[join] for join in pairs]
         return LaneLiveness(tuple(after), tuple(before))
 
 

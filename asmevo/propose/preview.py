@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from asmevo.codeobject.assembly import Edit, EditError
+from asmevo.codeobject.assembly import Edit, EditError, label_of
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.hazards import hazards
 from asmevo.isa.instruction import Instruction, OperandKind
@@ -16,7 +18,8 @@ from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
 
-_SHORT = ("s_nop", "s_waitcnt", "s_barrier")
+_SHORT = ("s_nop", "s_waitcnt", "s_barrier", "s_branch", "s_cbranch_execz", "s_cbranch_execnz",
+          "s_cbranch_scc0", "s_cbranch_scc1", "s_cbranch_vccz", "s_cbranch_vccnz")
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Preview:
     ``origins`` gives for each instruction the base instruction it still is, or ``None`` for new
     text; ``positions`` gives for each base index (and the end) where its labels stand now. Sizes of
     new instructions are taken from equal text in the base and are otherwise an estimate, so
-    ``program.offsets`` are exact only while edits move and repeat existing text.
+    ``program.offsets`` are exact only while edits move and repeat existing text. ``marks`` are the
+    labels that edits brought in and where they stand.
     """
 
     kernel: str
@@ -36,6 +40,7 @@ class Preview:
     positions: tuple[int, ...]
     base_lines: tuple[str, ...]
     base_labelled: tuple[int, ...]
+    marks: tuple[tuple[int, str], ...] = ()
 
     @staticmethod
     def of(kernel: str, program: Program, lines: tuple[str, ...]) -> Preview:
@@ -64,8 +69,9 @@ class Preview:
     def apply(self, edits: Sequence[Edit]) -> Preview:
         """The kernel after edits whose indices refer to this preview.
 
-        Raises `EditError` for edits that overlap, lie outside the kernel or bring in a branch that
-        is not an unchanged branch of this kernel, and `AsmEvoError` for text that does not parse.
+        Raises `EditError` for edits that overlap, lie outside the kernel or bring in a branch to a
+        label that neither a branch of this kernel nor an edit names, and `AsmEvoError` for text
+        that does not parse.
         """
         if not edits:
             return self
@@ -78,6 +84,7 @@ class Preview:
         instructions: list[Instruction] = []
         sources: list[int | None] = []
         moved: dict[int, int] = {}
+        fresh: dict[str, int] = {}
 
         def keep(begin: int, end: int) -> None:
             for index in range(begin, end):
@@ -96,9 +103,10 @@ class Preview:
             keep(position, edit.start)
             moved.setdefault(edit.start, len(lines))
             for text in edit.lines:
+                if name := label_of(text):
+                    fresh[name] = len(lines)
+                    continue
                 instruction = known.get(text) or parse(text)
-                if instruction.is_branch:
-                    raise EditError(f"a preview cannot place the branch '{text}'")
                 lines.append(text)
                 instructions.append(instruction)
                 sources.append(None)
@@ -111,9 +119,15 @@ class Preview:
         offsets = [0]
         for text, instruction in zip(lines, instructions, strict=True):
             offsets.append(offsets[-1] + (size_of.get(text) or _estimated_size(instruction)))
+        named = {**{name: moved[at] for name, at in self._named().items()}, **fresh}
         targets = tuple(
-            None if s is None or (t := old.targets[s]) is None else moved[t] for s in sources
+            _target(line, instruction, named) if s is None
+            else None if (t := old.targets[s]) is None else moved[t]
+            for s, line, instruction in zip(sources, lines, instructions, strict=True)
         )
+        marks = tuple(sorted((
+            *((moved[at], name) for at, name in self.marks),
+            *((at, name) for name, at in fresh.items()))))
         labels = {moved[index]: name for index, name in old.labels.items()}
         return Preview(
             self.kernel,
@@ -124,7 +138,24 @@ class Preview:
             tuple(moved[p] for p in self.positions),
             self.base_lines,
             self.base_labelled,
+            marks,
         )
+
+    def _named(self) -> dict[str, int]:
+        """Labels that branches name, and those that edits brought in, with their places."""
+        found = {name: at for at, name in self.marks}
+        for line, target in zip(self.lines, self.program.targets, strict=True):
+            if target is not None:
+                found[line.split()[-1]] = target
+        return found
+
+    def fresh_labels(self, count: int) -> list[str]:
+        """Names for labels that the kernel does not have."""
+        taken = set(self._named()) | set(self.program.labels.values())
+        # A label may outlive its last branch: names differ from one text to the next.
+        mark = zlib.crc32("\n".join(self.lines).encode())
+        names = (f".L{mark:08x}_{k}" for k in itertools.count())
+        return list(itertools.islice((n for n in names if n not in taken), count))
 
     def edits(self, reason: str) -> tuple[Edit, ...]:
         """Edits that turn the base into this preview, merged and clear of labels."""
@@ -132,6 +163,9 @@ class Preview:
         bounds = sorted({0, len(self.base_lines), *self.base_labelled})
         out: list[Edit] = []
         at = 0
+        marks: dict[int, list[str]] = {}
+        for place, name in self.marks:
+            marks.setdefault(place, []).append(f"{name}:")
         for begin, end in pairwise(bounds):
             segment: list[tuple[int, int]] = []
             while at < len(kept) and kept[at][0] < end:
@@ -141,7 +175,10 @@ class Preview:
             segment.append((end, last))
             base, now = begin, self.positions[begin]
             for origin, index in segment:
-                texts = self.lines[now:index]
+                texts = tuple(
+                    text for k in range(now, index) for text in (*marks.get(k, ()), self.lines[k]))
+                if origin < end:
+                    texts += tuple(marks.get(index, ()))
                 if base < origin or texts:
                     if base == origin == end:
                         # New text at the end of a segment belongs in front of the next label.
@@ -150,6 +187,16 @@ class Preview:
                     out.append(Edit(self.kernel, base, origin, texts, reason))
                 base, now = origin + 1, index + 1
         return tuple(out)
+
+
+def _target(line: str, instruction: Instruction, named: Mapping[str, int]) -> int | None:
+    """Where a new branch goes."""
+    if not instruction.is_branch:
+        return None
+    label = line.split()[-1]
+    if label not in named:
+        raise EditError(f"a preview cannot place the branch '{line}'")
+    return named[label]
 
 
 def _estimated_size(instruction: Instruction) -> int:

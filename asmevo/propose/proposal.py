@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from asmevo.codeobject.assembly import Edit
@@ -31,6 +32,9 @@ class Proposal:
     ``assumption`` is what it takes for granted without a proof (rounding may change, two buffers
     do not overlap), empty when the proposer's own analysis supports every edit. ``proposer`` is who
     made it, for bookkeeping.
+
+    ``refusal`` says why the proposer itself found that its edits are none (a language model gave
+    something malformed): it is refused at G0, and counts as an attempt.
     """
 
     edits: tuple[Edit, ...]
@@ -39,6 +43,7 @@ class Proposal:
     rationale: str
     assumption: str = ""
     proposer: str = ""
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,8 @@ class Feedback:
 class Experience:
     """What one proposer or rule has done in this run so far.
 
-    ``gain`` is the sum of the natural logarithms by which its commits beat the best before them.
+    ``gain`` is the sum of the natural logarithms by which its commits beat the best before them,
+    ``dry`` how many of its proposals came after its last commit.
     """
 
     proposed: int = 0
@@ -75,6 +81,7 @@ class Experience:
     accepted: int = 0
     gain: float = 0.0
     seconds: float = 0.0
+    dry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +100,11 @@ class Evidence:
     """Everything a proposer is shown about the base it should improve.
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
-    ``speedup`` is the base's verified speedup over the original. ``directions`` are those the
-    planner asks for, all when empty. ``seed`` differs between assignments; everything random comes
-    from it. ``experience`` is by name of proposer, ``rules`` by name of rule; ``insights`` are
-    sentences on what has helped and which lines of attack are exhausted. Held-out dispatches, gates
-    and the registry are not reachable from here.
+    ``base`` is the SHA-256 of the base's object and ``speedup`` its verified speedup over the
+    original. ``directions`` are those the planner asks for, all when empty. ``seed`` differs
+    between assignments; everything random comes from it. ``experience`` is by name of proposer,
+    ``rules`` by name of rule; ``insights`` are sentences on what has helped and which lines of
+    attack are exhausted. Held-out dispatches, gates and the registry are not reachable from here.
     """
 
     kernel: str
@@ -112,10 +119,23 @@ class Evidence:
     experience: Mapping[str, Experience] = field(default_factory=dict)
     rules: Mapping[str, Experience] = field(default_factory=dict)
     insights: tuple[str, ...] = ()
+    base: str = ""
 
 
 Proposals = Generator[Proposal, Feedback | None, None]
 """Each ``yield`` of a proposal returns what became of it."""
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A proposer that needs something for a run: a key, a file to read, a place to write to."""
+
+    def prepare(self, folder: Path) -> None:
+        """Get ready before the first call of `propose`; ``folder`` is the run folder.
+
+        Raises `ProposerError` for what would otherwise only be found out in the middle of a run.
+        """
+        ...
 
 
 @runtime_checkable
@@ -127,3 +147,32 @@ class Proposer(Protocol):
         what should outlast one call must come back in the next call's evidence.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What proposing has cost: tokens of a language model, and US dollars."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.cost + other.cost)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(self.tokens - other.tokens, self.cost - other.cost)
+
+
+NOTHING_SPENT = Spending()
+
+
+@runtime_checkable
+class Spender(Protocol):
+    """A proposer that costs money. ``spent`` only ever grows.
+
+    It is looked at before a proposal is asked for and after it came, and when a call of `propose`
+    ends: the difference counts against the search's budget, which the controller owns.
+    """
+
+    @property
+    def spent(self) -> Spending: ...

@@ -11,12 +11,14 @@ from typing import ClassVar
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.isa import ordering
-from asmevo.isa.cfg import Cfg
+from asmevo.isa.cfg import Block, Cfg
 from asmevo.isa.dataflow import liveness
 from asmevo.isa.dependence import Dependences
 from asmevo.isa.effects import Effects, State, effects, machine_states
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
+from asmevo.propose.free_registers import FreeRegisters
+from asmevo.propose.lane_liveness import LaneLiveness
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal
 from asmevo.propose.rewrite import Rewrite
@@ -25,8 +27,9 @@ from asmevo.propose.rewrite import Rewrite
 class RuleContext:
     """Evidence with the analyses that rules need, each computed at most once."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, cold: frozenset[int] | None = None) -> None:
         self.evidence = evidence
+        self._cold = cold
         self.kernel = evidence.kernel
         self.program: Program = evidence.program
         self.lines = evidence.lines
@@ -41,9 +44,11 @@ class RuleContext:
             for w in self.evidence.windows
             if 0 <= w.start <= w.stop <= len(self.lines)
         )
+        cold = frozenset(
+            index for index, origin in enumerate(preview.origins) if origin in self.cold)
         return RuleContext(replace(
             self.evidence, program=preview.program, lines=preview.lines, windows=windows,
-            profiles=()))
+            profiles=()), cold)
 
     @cached_property
     def cfg(self) -> Cfg:
@@ -62,6 +67,16 @@ class RuleContext:
     def live(self) -> tuple[int, ...]:
         """Per instruction, the registers that are live behind it."""
         return liveness(self.program)
+
+    @cached_property
+    def free(self) -> FreeRegisters:
+        """Registers that an edit may take without losing occupancy."""
+        return FreeRegisters(self.program, cfg=self.cfg, facts=self.effects, states=self.states)
+
+    @property
+    def lanes(self) -> LaneLiveness:
+        """Per instruction, what a lane that is on may still read."""
+        return self.free.lanes
 
     @cached_property
     def labelled(self) -> frozenset[int]:
@@ -87,6 +102,28 @@ class RuleContext:
         """What must keep its order among the instructions ``start`` to ``stop`` (exclusive)."""
         return Dependences(self.program, start, stop, fences=self.fences, guards=self.guards,
                            assume_disjoint=assume_disjoint)
+
+    @cached_property
+    def cold(self) -> frozenset[int]:
+        """Instructions that no profiled dispatch executes: an edit of them could not be verified.
+        """
+        if self._cold is not None:
+            return self._cold
+        profiles = self.evidence.profiles
+        counts = [p.instructions for p in profiles if len(p.instructions) == len(self.lines)]
+        if not counts:
+            return frozenset()
+        return frozenset(
+            index for index in range(len(self.lines))
+            if not any(profile[index].issued for profile in counts))
+
+    def rounds(self, block: Block) -> float | None:
+        """How often a loop that is one block is run each time it is entered, if profiles tell."""
+        profiles = [p.instructions for p in self.evidence.profiles
+                    if len(p.instructions) == len(self.lines)]
+        inside = sum(p[block.start].issued for p in profiles)
+        entered = sum(p[block.start - 1].issued for p in profiles) if block.start else 0
+        return inside / entered if inside and entered else None
 
     @cached_property
     def weights(self) -> tuple[float, ...]:

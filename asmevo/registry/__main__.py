@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
     log = commands.add_parser("log", parents=[common], help="show the lineage of a run")
     log.add_argument("--run", metavar="ID", help="the run (default: the newest)")
+    log.add_argument("--all", action="store_true", help="every candidate, not commits alone")
     log.set_defaults(command=_log)
 
     captures = commands.add_parser("captures", parents=[common],
@@ -164,10 +165,17 @@ def _log(arguments: argparse.Namespace) -> int:
         _print_json(log_document(run, candidates, speedups))
         return FOUND
 
-    from asmevo.registry.tables import console, lineage_tree, printable
+    from asmevo.registry.tables import console, lineage_tree, printable, run_title
 
     out = console()
-    out.print(lineage_tree(run, candidates, speedups))
+    if arguments.all:
+        out.print(lineage_tree(run, candidates, speedups))
+    else:
+        from asmevo.report.registry_log import run_shown
+
+        out.print(run_title(run))
+        for part in run_shown(registry, run, candidates):
+            out.print(part)
     others = [r.id for r in runs if r is not run]
     if arguments.run is None and others:
         out.print(f"{len(others)} older runs: {printable(', '.join(others[:10]))}", markup=False)

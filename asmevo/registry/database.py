@@ -23,6 +23,7 @@ from asmevo.registry.migrations import OLDEST, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow, Table
 
 _WRITE = "asmevo_write"
+_RELAXED = "asmevo_relaxed"
 
 
 class Database:
@@ -53,14 +54,16 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
+    def write(self, *, relaxed: bool = False) -> Iterator[Session]:
         """One transaction, committed at the end or rolled back whole. Raises `RegistryError`.
 
         It holds SQLite's write lock from its start, so that what it read cannot have changed when
-        it writes.
+        it writes. A ``relaxed`` one survives the end of this process at any moment, but a power
+        failure only once the next one that is not has been committed.
         """
         with self._explained("refuses the record"):
-            engine = self._opened(create=True).execution_options(**{_WRITE: True})
+            engine = self._opened(create=True).execution_options(
+                **{_WRITE: True, _RELAXED: relaxed})
             with Session(engine) as session, session.begin():
                 yield session
 
@@ -226,7 +229,11 @@ def _engine(uri: str, busy_timeout_s: float) -> Engine:
     # here every one starts explicitly, a writing one with the lock.
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        write = connection.get_execution_options().get(_WRITE, False)
+        options = connection.get_execution_options()
+        write = options.get(_WRITE, False)
+        if write:
+            level = "NORMAL" if options.get(_RELAXED, False) else "FULL"
+            connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine

@@ -30,6 +30,7 @@ class PullRefusal(StrEnum):
 
     NONE = "no-replacement"
     AMBIGUOUS_KERNEL = "ambiguous-kernel"
+    WITHDRAWN = "withdrawn"
     MODELLED_ONLY = "modelled-only"
     EVIDENCE_INCOMPLETE = "evidence-incomplete"
     ISA_MISMATCH = "isa-mismatch"

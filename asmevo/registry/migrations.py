@@ -17,7 +17,18 @@ def _captures(connection: Connection) -> None:
     Table.metadata.tables["capture"].create(connection, checkfirst=True)
 
 
-_STEPS: Mapping[int, Callable[[Connection], None]] = {1: _captures}
+def _second_timings(connection: Connection) -> None:
+    """Version 3 has a table of second timings more."""
+    Table.metadata.tables["second_timing"].create(connection, checkfirst=True)
+
+
+def _search_events(connection: Connection) -> None:
+    """Version 4 has a table of the events of searches more."""
+    Table.metadata.tables["search_event"].create(connection, checkfirst=True)
+
+
+_STEPS: Mapping[int, Callable[[Connection], None]] = {
+    1: _captures, 2: _second_timings, 3: _search_events}
 
 
 def upgrade(connection: Connection) -> None:

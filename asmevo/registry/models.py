@@ -9,7 +9,7 @@ from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 """Raised with every change of a table below; `migrations` brings older databases here."""
 
 
@@ -147,6 +147,23 @@ class RunRow(Table, table=True):
     device_source: str
 
 
+class SearchEventRow(Table, table=True):
+    """One event of a search; ``data`` is all of it, `asmevo.search.events` says what for which."""
+
+    __tablename__ = "search_event"
+    __table_args__ = (
+        UniqueConstraint("run_id", "number"),
+        CheckConstraint("number >= 0", name="number"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    run_id: str = Field(foreign_key="run.id")
+    number: int
+    kind: str = Field(index=True)
+    data: dict[str, Any] = Field(sa_type=JSON)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
 class CandidateRow(Table, table=True):
     """One attempt of a run."""
 
@@ -230,4 +247,22 @@ class ReplacementRow(Table, table=True):
     timing_source: str
     device: str
     evidence_complete: bool
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SecondTimingRow(Table, table=True):
+    """What a fresh process found of a committed candidate; ``speedup`` is absent where nothing."""
+
+    __tablename__ = "second_timing"
+    __table_args__ = (
+        CheckConstraint("outcome IN ('pass', 'fail', 'missing')", name="outcome"),
+    )
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    speedup: float | None = None
+    confirmed: bool = False
+    outcome: str = "missing"
+    code: str = ""
+    reason: str = ""
+    evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)

@@ -35,7 +35,8 @@ def pull(registry: Registry, *, original: str | Path, kernel: str | None = None,
     ``original`` is a SHA-256 or the path of the file itself. ``kernel`` is needed only if kernels
     of one object were improved separately; ``isa`` (``gfx942``) states where the result will run.
     A modelled speedup is handed out only with ``allow_modelled``, and only where nothing was
-    measured. Raises `PullError`; `RegistryError` when registry or file cannot be read.
+    measured. One that a second timing in a fresh process did not confirm is withdrawn and never
+    handed out. Raises `PullError`; `RegistryError` when registry or file cannot be read.
     """
     sha256 = original_sha256(original)
     found = _allowed(registry.replacements(original_sha256=sha256, kernel=kernel),
@@ -78,6 +79,14 @@ def _allowed(found: tuple[ReplacementRecord, ...], sha256: str, kernel: str | No
         raise PullError(PullRefusal.AMBIGUOUS_KERNEL,
                         f"original {sha256} has replacements for several kernels, name one: "
                         f"{', '.join(kernels)}")
+    withdrawn = [r for r in found if r.withdrawn]
+    found = tuple(r for r in found if not r.withdrawn)
+    if not found:
+        again = withdrawn[0].speedup_again
+        raise PullError(PullRefusal.WITHDRAWN,
+                        f"every replacement of original {sha256} is withdrawn: timed again in a "
+                        f"fresh process, {withdrawn[0].object_sha256} was not confirmed"
+                        + ("" if again is None else f" ({again:.4f}x)"))
     measured = [r for r in found if r.timing_source == "measured"]
     if not measured and not allow_modelled:
         raise PullError(PullRefusal.MODELLED_ONLY,

@@ -136,7 +136,9 @@ class CandidateRecord:
 class ReplacementRecord:
     """A committed candidate: a drop-in for one kernel of an original.
 
-    ``speedup`` is median latency of the original over that of the replacement, on ``device``.
+    ``speedup`` is median latency of the original over that of the replacement, on ``device``, and
+    ``speedup_again`` that in a fresh process, if it was timed there. One that this did not confirm
+    is ``withdrawn``.
     """
 
     id: int
@@ -151,3 +153,5 @@ class ReplacementRecord:
     device: str
     evidence_complete: bool
     created: datetime
+    speedup_again: float | None = None
+    withdrawn: bool = False

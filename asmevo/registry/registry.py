@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from asmevo.device.device import Timing, TimingSource
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
-    from asmevo.gates.verdict import JsonValue
+    from asmevo.gates.verdict import JsonValue, Verdict
 
 DATABASE_NAME = "asmevo.db"
 
@@ -199,6 +198,12 @@ class Registry:
             row = run_row(session, run_id)
             row.status, row.finished = status.value, now()
 
+    def continue_run(self, run_id: str) -> None:
+        """Record that a run which had ended, or was killed, goes on."""
+        with self._database.write() as session:
+            row = run_row(session, run_id)
+            row.status, row.finished = RunStatus.RUNNING.value, None
+
     def record_baseline(self, run_id: str, original_sha256: str,
                         timings: Sequence[Timing]) -> None:
         """Record timings of the original, taken in a run.
@@ -222,19 +227,49 @@ class Registry:
         """
         from asmevo.registry.candidates import add_candidate
 
-        if record.status is CandidateStatus.COMMITTED:
-            raise RegistryError("a candidate is committed by commit_replacement only")
-        record = replace(
-            record,
-            assembly_sha256=None if assembly is None else self._blobs.put(assembly.encode()),
-            object_sha256=None if built is None else self._blobs.put(built.data),
-            created=record.created or now(),
-        )
+        record = self._stored(record, assembly, built)
         with self._database.write() as session:
             if built is not None:
                 add_object(session, built, f"candidate {record.id}")
             add_candidate(session, record)
         return record
+
+    def record_search(self, run_id: str, events: Sequence[Mapping[str, JsonValue]], *,
+                      candidate: CandidateRecord | None = None, assembly: str | None = None,
+                      built: CodeObject | None = None, speedup: float | None = None) -> None:
+        """Record events of a search, and the candidate that they are about, in one transaction.
+
+        Each event has at least ``number`` and ``kind``. ``speedup`` makes the candidate a
+        replacement as well, as `commit_replacement` does. All of it is recorded, or nothing; it
+        survives a killed process, and with a replacement a power failure.
+        """
+        from asmevo.registry.candidates import add_candidate
+        from asmevo.registry.commits import commit
+        from asmevo.registry.search_events import add_events
+
+        if candidate is not None:
+            candidate = self._stored(candidate, assembly, built)
+        with self._database.write(relaxed=speedup is None) as session:
+            if candidate is not None:
+                if built is not None:
+                    add_object(session, built, f"candidate {candidate.id}")
+                add_candidate(session, candidate)
+                if speedup is not None:
+                    session.flush()
+                    commit(session, candidate.id, speedup)
+            add_events(session, run_id, events)
+
+    def _stored(self, record: CandidateRecord, assembly: str | None,
+                built: CodeObject | None) -> CandidateRecord:
+        """The record of a candidate whose blobs are stored now."""
+        if record.status is CandidateStatus.COMMITTED:
+            raise RegistryError("a candidate is committed by commit_replacement only")
+        return replace(
+            record,
+            assembly_sha256=None if assembly is None else self._blobs.put(assembly.encode()),
+            object_sha256=None if built is None else self._blobs.put(built.data),
+            created=record.created or now(),
+        )
 
     def commit_replacement(self, candidate_id: str, speedup: float) -> ReplacementRecord:
         """Make a recorded, verified candidate a replacement of its original; idempotent.
@@ -242,34 +277,24 @@ class Registry:
         Timing source and device are those of its recorded timings. Raises `RegistryError` when
         evidence is missing or ``speedup`` is not a positive number.
         """
-        from asmevo.registry.candidates import candidate_records
-        from asmevo.registry.evidence import missing_evidence, timing_source
+        from asmevo.registry.commits import commit
 
-        if not (math.isfinite(speedup) and speedup > 0):
-            raise RegistryError(f"a speedup of {speedup} is not a positive number")
-        committed = col(ReplacementRow.candidate_id) == candidate_id
         with self._database.write() as session:
-            row = session.get(CandidateRow, candidate_id)
-            if row is None:
-                raise RegistryError(f"the registry has no candidate '{candidate_id}'")
-            if known := replacement_records(session, committed):
-                if known[0].speedup != speedup:
-                    raise RegistryError(f"candidate '{candidate_id}' is already committed, with a "
-                                        f"speedup of {known[0].speedup}")
-                return known[0]
-            [candidate] = candidate_records(session, col(CandidateRow.id) == candidate_id)
-            missing = missing_evidence(candidate)
-            if missing is None and candidate.status is not CandidateStatus.VERIFIED:
-                missing = f"its status is {candidate.status}"
-            if missing is not None or row.object_sha256 is None:
-                raise RegistryError(f"candidate '{candidate_id}' is no replacement: {missing}")
-            row.status = CandidateStatus.COMMITTED.value
-            session.add(ReplacementRow(
-                original_sha256=row.original_sha256, kernel=row.kernel, candidate_id=row.id,
-                object_sha256=row.object_sha256, speedup=speedup,
-                timing_source=timing_source(candidate), device=candidate.timings[0].device,
-                evidence_complete=True))
-            return replacement_records(session, committed)[0]
+            return commit(session, candidate_id, speedup)
+
+    def record_second_timing(self, candidate_id: str, speedup: float | None, verdict: Verdict, *,
+                             confirmed: bool) -> None:
+        """Record what a fresh process found of a committed candidate; a later one counts.
+
+        It is withdrawn unless ``confirmed``. Raises `RegistryError` for one that is not committed.
+        """
+        from asmevo.registry.second_timings import add_second_timing
+
+        if confirmed and not (verdict.passed and speedup is not None and speedup > 0):
+            raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
+                                f"that says {verdict.outcome}")
+        with self._database.write() as session:
+            add_second_timing(session, candidate_id, speedup, verdict, confirmed=confirmed)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -359,6 +384,20 @@ class Registry:
                                                         col(RunRow.id)))
             return tuple(run_record(row) for row in rows)
 
+    def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
+        """The events of a search, in order."""
+        from asmevo.registry.search_events import event_records
+
+        with self._database.read() as session:
+            return event_records(session, run_id)
+
+    def searches(self) -> tuple[tuple[RunRecord, Mapping[str, JsonValue]], ...]:
+        """All runs that searched, newest first, each with its first event."""
+        from asmevo.registry.search_events import first_events
+
+        with self._database.read() as session:
+            return tuple((run_record(row), data) for row, data in first_events(session))
+
     def baseline(self, run_id: str) -> tuple[Timing, ...]:
         """The timings of the original that a run took."""
         from asmevo.registry.candidates import timing_records
@@ -408,7 +447,7 @@ class Registry:
         """
         found = self.replacements(original_sha256=original_sha256, kernel=kernel)
         allowed = [r for r in found
-                   if (isa is None or r.isa == isa)
+                   if not r.withdrawn and (isa is None or r.isa == isa)
                    and (allow_modelled or r.timing_source == "measured")]
         return min(allowed, default=None,
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))

@@ -100,11 +100,16 @@ def replacement_records(session: Session,
                   col(ReplacementRow.timing_source) != "measured",
                   col(ReplacementRow.speedup).desc(), col(ReplacementRow.id))
     )
+    from asmevo.registry.second_timings import second_timings
+
+    again = second_timings(session)
     return tuple(
         ReplacementRecord(
             id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,
             candidate_id=row.candidate_id, run_id=run_id, object_sha256=row.object_sha256,
             speedup=row.speedup, timing_source=cast(Source, row.timing_source), device=row.device,
-            evidence_complete=row.evidence_complete, created=row.created)
+            evidence_complete=row.evidence_complete, created=row.created,
+            speedup_again=again[row.candidate_id].speedup if row.candidate_id in again else None,
+            withdrawn=row.candidate_id in again and not again[row.candidate_id].confirmed)
         for row, run_id, isa in session.exec(query)
     )

@@ -52,12 +52,13 @@ def printable(text: str) -> str:
 def replacement_table(records: Sequence[ReplacementRecord], *, plain: bool) -> Table:
     """One line for each replacement."""
     table = _table("original", "kernel", "replacement", "speedup", "provenance", "device", "date",
-                   plain=plain)
+                   "status", plain=plain)
     for r in records:
         table.add_row(
             r.original_sha256[:SHORT], Text(printable(r.kernel)), r.object_sha256[:SHORT],
             f"{r.speedup:.4f}x", Text(r.timing_source), Text(printable(r.device)),
-            f"{r.created:%Y-%m-%d}")
+            f"{r.created:%Y-%m-%d}",
+            "withdrawn" if r.withdrawn else "confirmed" if r.speedup_again else "committed")
     return table
 
 
@@ -107,11 +108,16 @@ def timing_table(candidate: CandidateRecord, *, plain: bool) -> Table:
     return table
 
 
+def run_title(run: RunRecord) -> Text:
+    """One line on a run."""
+    return Text(f"run {printable(run.id)}: {printable(run.task)}, {run.status}, "
+                f"{printable(run.device)} ({run.device_source})")
+
+
 def lineage_tree(run: RunRecord, candidates: Sequence[CandidateRecord],
                  speedups: dict[str, float]) -> Tree:
     """The candidates of a run under the candidate that each was made from."""
-    tree = Tree(Text(f"run {printable(run.id)}: {printable(run.task)}, {run.status}, "
-                     f"{printable(run.device)} ({run.device_source})"))
+    tree = Tree(run_title(run))
     children: dict[str | None, list[CandidateRecord]] = defaultdict(list)
     own = {c.id for c in candidates}
     for candidate in candidates:

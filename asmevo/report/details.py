@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asmevo.failure import printable
-from asmevo.report import threats, timing
+from asmevo.report import comparison, threats, timing
 from asmevo.report.profile_listing import profile_shown
 from asmevo.report.result import Result
 from asmevo.report.roundtrip import folder_table, reasons
@@ -26,7 +26,8 @@ def details_shown(result: Result) -> Iterator[RenderableType]:
     parts = {"roundtrip": _roundtrip, "recover": _recover, "rebuild": _rebuild,
              "inspect": _inspect, "run": _run, "capture": _capture, "compile": _compile,
              "validate_timing": _validate_timing, "profile": _profile,
-             "threats": _threats}[result.task]
+             "threats": _threats, "compare": _compare, "experiment": _compare,
+             "report": _report}[result.task]
     yield from parts(result, details)
 
 
@@ -236,6 +237,8 @@ def _validate_timing(result: Result, details: Mapping[str, Any]) -> Iterator[Ren
     for heading, headings, rows in timing.tables(details, brief=True):
         yield Text(heading, "bold")
         yield _columns(headings, list(rows))
+    for sentence in timing.unanswered(details):
+        yield Text(printable(sentence), "dim")
     yield _facts(
         ("status", result.status.value), ("device", result.device), ("files", result.folder),
         ("time", f"{result.wall_seconds:.1f} s"))
@@ -273,3 +276,14 @@ def _threats(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableT
         ("table", details["table"]),
         ("time", f"{result.wall_seconds:.1f} s"),
     )
+
+
+def _compare(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield comparison.ComparisonTable(comparison.from_dict(details["comparison"]))
+    yield _facts(("table", details["table"]), ("JSON", details["json"]))
+
+
+def _report(result: Result, details: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield _facts(("kernel", f"{result.kernel} ({result.symbol})"), ("run", result.run_id),
+                 ("page", details["page"]),
+                 *(("missing", sentence) for sentence in details["missing"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from asmevo.failure import printable
 
 
 class MarkerError(AsmEvoError):
-    """A document has no place for the table."""
+    """A document has no place for the table, or is none."""
 
 
 def markers(name: str) -> tuple[str, str]:
@@ -20,8 +21,17 @@ def markers(name: str) -> tuple[str, str]:
 
 
 def checked_document(path: Path, name: str) -> str:
-    """The text of a document that has the markers once each and in order, else `MarkerError`."""
-    document = path.read_bytes().decode("utf-8", "surrogateescape")
+    """The text of a document that has the markers once each and in order, else `MarkerError`.
+
+    Also raised, as a sentence about ``readme=``, where it cannot be read or may not be written: a
+    task asks before it works for hours.
+    """
+    try:
+        document = path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise MarkerError(f"cannot read readme='{path}': {error.strerror}") from error
+    if not os.access(path, os.W_OK):
+        raise MarkerError(f"readme='{path}' is read-only")
     begin, end = markers(name)
     if document.count(begin) != 1 or document.count(end) != 1 or (
             document.index(begin) > document.index(end)):

@@ -7,23 +7,19 @@ run that are in the file.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from asmevo.failure import printable
 from asmevo.isa.program import Program
 from asmevo.profile.hotwindow import HotWindow
-from asmevo.profile.profile import MemoryLevel, Profile, StallCause
+from asmevo.profile.profile import MemoryLevel, Profile
 from asmevo.profile.roofline import Roofline
 from asmevo.report import window_facts
 from asmevo.report.annotated import (
@@ -36,18 +32,18 @@ from asmevo.report.annotated import (
     register_list,
     total_stalls,
 )
-from asmevo.report.causes import CAUSES, ISSUE, LEVELS
+from asmevo.report.causes import CAUSES, LEVELS
 from asmevo.report.dependence_graph import dependence_graph, kinds
+from asmevo.report.page_style import FOLDER, environment, fills, policy, variables
 from asmevo.report.roofline_plot import caption, ceiling_name, roofline_plot
+from asmevo.report.stall_bar import BAR, stall_bar
 from asmevo.report.timeline import Timeline, packed
 
-_FOLDER = Path(__file__).parent / "page"
 _SCRIPTS = ("timeline_data.js", "profile.js")
 _CHUNK = 150        # lines of a table: the browser lays out only those near the window
 _MOST_SOURCES = 8   # branches named at a target
 _MOST_LINES = 50_000  # of the listing; AITER's longest kernel has 31,782
 _MOST_ROWS = 1000   # of the tables of waves and of memory instructions
-_BAR = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +63,13 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
     """The page; ``timeline`` is as much of the profile's as it shall show. Raises
     `ProfileError` when the profile is of another program."""
     listing = annotated(program, profile, windows)
-    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True,
-                              undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    style = environment.get_template("profile.css").render(variables=_variables, fills=_fills)
-    script = "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    templates = environment()
+    style = templates.get_template("profile.css").render(variables=variables, fills=fills)
+    script = "".join((FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     stalls = list(_stalls(profile))
     lines = _shown(listing)
     shown = {line.index for line in lines}
-    return environment.get_template("profile.html.j2").render(
+    return templates.get_template("profile.html.j2").render(
         kernel=printable(subject.kernel), version=printable(subject.version),
         beside=[(printable(name), quote(page)) for name, page in subject.beside.items()],
         profile=_Printable(printable(profile.dispatch), printable(profile.device),
@@ -82,7 +77,7 @@ def profile_page(subject: Subject, program: Program, profile: Profile,
         source=printable(profile.source),
         not_measured="" if profile.source == "measured" else
         "No GPU measured this: take it as a reason to measure.",
-        policy=_policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
+        policy=policy(style, script), style=Markup(style), script=Markup(script),  # noqa: S704
         offset=lambda index: _offset(program.offsets[index]),
         facts=list(_facts(subject, profile)),
         roofline=None if roofline is None else _roofline(roofline),
@@ -109,27 +104,6 @@ class _Printable:
     dispatch: str
     device: str
     scope: str
-
-
-def _variables(theme: str) -> Markup:
-    return Markup(" ".join(  # noqa: S704 - from the tables of this package
-        f"--{name}: {look.light if theme == 'light' else look.dark};"
-        for name, look in (*((c.value, a) for c, a in CAUSES.items()), ("issue", ISSUE))))
-
-
-def _fills() -> Markup:
-    names = [*(cause.value for cause in CAUSES), "issue"]
-    return Markup("\n".join(  # noqa: S704
-        f"svg .{name} {{ fill: var(--{name}); }}" for name in names))
-
-
-def _policy(style: str, script: str) -> str:
-    return (f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-            "base-uri 'none'; form-action 'none'")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _json(value: Mapping[str, Any]) -> Markup:
@@ -167,7 +141,7 @@ def _roofline(roofline: Roofline) -> dict[str, Any]:
     return {
         "caption": caption(roofline), "svg": roofline_plot(roofline) or "",
         "ceilings": [{
-            "name": ceiling_name(ceiling), "width": round(_BAR * min(ceiling.utilisation, 1.0)),
+            "name": ceiling_name(ceiling), "width": round(BAR * min(ceiling.utilisation, 1.0)),
             "share": window_facts.percent(ceiling.utilisation),
         } for ceiling in roofline.ceilings],
         "evidence": "; ".join(roofline.evidence[:1]),
@@ -271,7 +245,7 @@ def _line(line: Line, most: int) -> dict[str, Any]:
         "index": line.index, "offset": _offset(line.offset), "text": line.text,
         "issued": f"{counts.issued:,}" if counts.issued else "",
         "stalled": f"{counts.stalled:,}" if counts.stalled else "",
-        "bar": _bar(counts.stalls, most), "kind": " ".join(kinds),
+        "bar": stall_bar(counts.stalls, most), "kind": " ".join(kinds),
         "causes": " ".join(by_cause(counts.stalls)),
         "flow": flow(line), "window": line.window if line.first else None, "notes": notes(line),
         "target": line.target,
@@ -279,22 +253,6 @@ def _line(line: Line, most: int) -> dict[str, Any]:
         "sources": line.sources[:_MOST_SOURCES],
         "more_sources": max(len(line.sources) - _MOST_SOURCES, 0),
     }
-
-
-def _bar(stalls: Mapping[StallCause, int], most: int) -> Markup:
-    parts = [(cause, clk) for cause, clk in stalls.items() if clk]
-    if not parts:
-        return Markup("")
-    parts.sort(key=lambda part: -part[1])
-    spoken = ", ".join(f"{cause.value} {clk}" for cause, clk in parts)
-    x, drawn = 0.0, ""
-    for cause, clk in parts:
-        width = max(_BAR * clk / most, 4)
-        drawn += f'<rect class="{cause.value}" x="{x:.0f}" width="{width:.0f}" height="10"/>'
-        x += width
-    return Markup(  # noqa: S704 - numbers and names of causes
-        f'<svg class="bar" viewBox="0 0 {_BAR} 10" preserveAspectRatio="none" role="img" '
-        f'aria-label="{spoken}"><title>{spoken}</title>{drawn}</svg>')
 
 
 def flow(line: Line) -> str:

@@ -38,6 +38,9 @@ class Status(StrEnum):
     RAN = "ran"                  # run: nothing that the YAML demands anything of was launched
     MET = "met"                  # validate_timing: nothing that is demanded of the model is missed
     MISSED = "missed"            # validate_timing: something is
+    REPORTED = "reported"        # report: the page is in its folder
+    COMPARED = "compared"        # compare: the table is in the run folder
+    INCOMPLETE = "incomplete"    # experiment: not every search ended
     SOUND = "sound"              # threats: every cheat was caught and no rewrite refused
     FOOLED = "fooled"            # threats: a cheat succeeded or a rewrite was refused
     INTERRUPTED = "interrupted"  # Ctrl-C
@@ -48,9 +51,9 @@ EXIT_STATUS: Mapping[Status, int] = {
     Status.COMMITTED: 0, Status.VERIFIED: 0, Status.IDENTICAL: 0, Status.REBUILT: 0,
     Status.INSPECTED: 0, Status.AGREES: 0, Status.RAN: 0,
     Status.CAPTURED: 0, Status.COMPILED: 0, Status.MET: 0, Status.PROFILED: 0,
-    Status.SOUND: 0, Status.FOOLED: 1,
+    Status.SOUND: 0, Status.FOOLED: 1, Status.REPORTED: 0, Status.COMPARED: 0,
     Status.NONE: 1, Status.REJECTED: 1, Status.DIFFERENT: 1, Status.DISAGREES: 1,
-    Status.FAULTED: 1, Status.MISSED: 1,
+    Status.FAULTED: 1, Status.MISSED: 1, Status.INCOMPLETE: 1,
     Status.ERROR: 2, Status.INTERRUPTED: 130,
 }
 
@@ -64,8 +67,9 @@ class Result:
     ``verdicts[gate][outcome]`` counts candidates. ``wave_instructions_per_second`` is the
     emulator's throughput in the original's self-check. ``counterexamples`` names dispatches: those
     of earlier runs that candidates were judged on as ``used``, those that exposed a wrong one now
-    as ``kept``, or ``refused`` where there was no room. ``details`` is what only one task knows;
-    the schema says what for which.
+    as ``kept``, or ``refused`` where there was no room. ``spent`` is what was used of the search's
+    budget, over all sittings of a ``resumed`` one, and ``overhead`` where its time went.
+    ``details`` is what only one task knows; the schema says what for which.
     """
 
     task: str
@@ -83,7 +87,7 @@ class Result:
     duplicates: int = 0
     commits: int = 0
     verdicts: dict[str, dict[str, int]] = field(default_factory=dict)
-    rules: dict[str, dict[str, int]] = field(default_factory=dict)
+    rules: dict[str, dict[str, float]] = field(default_factory=dict)
     stopped: str | None = None
     run_id: str | None = None
     registry: str | None = None
@@ -91,6 +95,14 @@ class Result:
     wall_seconds: float = 0.0
     wave_instructions_per_second: float | None = None
     counterexamples: dict[str, list[str]] = field(default_factory=dict)
+    report: str | None = None
+    timings: list[dict[str, Any]] = field(default_factory=list)
+    proposers: dict[str, dict[str, float]] = field(default_factory=dict)
+    faults: int = 0
+    compositions: int = 0
+    resumed: bool = False
+    spent: dict[str, float] = field(default_factory=dict)
+    overhead: dict[str, float] | None = None
     details: dict[str, Any] | None = None
 
     @property

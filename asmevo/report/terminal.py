@@ -2,87 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as ProgressDisplay
-from rich.table import Table
 from rich.text import Text
 
-from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
-from asmevo.search.attempt import Attempt
-from asmevo.search.lineage import Node
-
-_TITLES = {
-    Gate.G0: "assembles", Gate.G1: "static", Gate.G2: "equal, three times", Gate.G3: "timed",
-    Gate.G4: "better by more than noise",
-}
-
-
-def verdict_table(verdicts: Mapping[str, Mapping[str, int]]) -> Table:
-    """Candidates by gate and outcome."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("gate")
-    for outcome in Outcome:
-        table.add_column(outcome.value, justify="right")
-    for gate in Gate:
-        counts = verdicts.get(gate.value, {})
-        table.add_row(
-            f"{gate.value}  {_TITLES[gate]}", *(str(counts.get(o.value, 0)) for o in Outcome)
-        )
-    return table
-
-
-class Progress:
-    """A live line of a search on a terminal; nothing at all on a pipe."""
-
-    def __init__(self, title: str, source: str) -> None:
-        self._console = Console(stderr=True)
-        self._title = title
-        self._source = source
-        self._started = time.monotonic()
-        self._attempts = 0
-        self._best = 1.0
-        self._counts: dict[str, dict[str, int]] = {}
-        self._last = ""
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        if not self._console.is_terminal:
-            yield
-            return
-        with Live(console=self._console, get_renderable=self._render, refresh_per_second=4,
-                  transient=True):
-            yield
-
-    def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
-        self._attempts += 1
-        for gate, verdict in {v.gate: v for v in verdicts}.items():
-            counts = self._counts.setdefault(gate.value, {})
-            counts[verdict.outcome.value] = counts.get(verdict.outcome.value, 0) + 1
-        if node is not None:
-            self._best = node.speedup
-        last = verdicts[-1]
-        self._last = (
-            f"{attempt.proposal.rule}: {last.gate.value} {last.outcome.value}, {last.reason}"
-        )
-
-    def _render(self) -> Group:
-        elapsed = time.monotonic() - self._started
-        head = Text.assemble(
-            (self._title, "bold"), f"   {self._attempts} attempts in {elapsed:.0f} s   best ",
-            (f"{self._best:.4f}x", "bold green" if self._best > 1 else "bold"),
-            f" ({self._source})",
-        )
-        return Group(head, verdict_table(self._counts), Text(self._last, "dim", overflow="ellipsis",
-                                                             no_wrap=True))
+from asmevo.report.search_result import search_shown
 
 
 class Bar:
@@ -129,9 +60,9 @@ def print_result(result: Result) -> None:
             console.print()
             console.print(part)
         return
-    if result.verdicts:
+    for part in search_shown(result):
         console.print()
-        console.print(verdict_table(result.verdicts))
+        console.print(part)
     console.print()
     for name, value in _rows(result):
         # One line each whatever the width: hashes and paths are there to be copied.
@@ -158,6 +89,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
     yield "original", str(result.original_sha256)
     yield "replacement", result.replacement_sha256 or "none"
     yield "files", str(result.folder)
+    if result.report is not None:
+        yield "report", result.report
     yield "registry", str(result.registry)
     yield "time", f"{result.wall_seconds:.1f} s"
 

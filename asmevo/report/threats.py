@@ -10,7 +10,7 @@ from asmevo.threats.corpus import ROWS
 
 MARKER = "threats"
 
-HEADINGS = "row,threat,kernel,verdict,gate,reason,without the check"
+HEADINGS = "row,threat,kernel,verdict,gate,reason,without G1,without the check"
 
 
 def summary(details: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
@@ -36,10 +36,18 @@ def lines(details: Mapping[str, Any], *, only: frozenset[str] | None = None) -> 
         if only is None or entry["judgement"] in only:
             told = "" if entry["as_told"] else " (another than named)"
             head = (entry["row"], entry["title"])
-            tail = (entry["judgement"], entry["gate"], f"{entry['code']}{told}")
+            tail = (entry["judgement"], entry["gate"], f"{entry['code']}{told}", _depth(entry))
             alike.setdefault((*head, *tail), []).append(entry)
     for (row, title, *became), entries in alike.items():
         yield (row, title, ", ".join(e["kernel"] for e in entries), *became, _without(entries))
+
+
+def _depth(entry: Mapping[str, Any]) -> str:
+    """What becomes of a cheat that G1 stopped, but that another gate is there for."""
+    deeper = entry["depth"]
+    if deeper is None or entry["gate"] != "G1":
+        return ""
+    return f"{deeper['judgement']} {deeper['gate']} {deeper['code']}"
 
 
 def _without(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -55,7 +63,9 @@ def _without(entries: Sequence[Mapping[str, Any]]) -> str:
 
 def verdict(details: Mapping[str, Any]) -> str:
     """All verdicts with their numbers, in one phrase."""
-    return ", ".join(f"{count} {name}" for name, count in details["counts"].items())
+    counts = ", ".join(f"{count} {name}" for name, count in details["counts"].items())
+    deep = sum(1 for e in details["threats"] if e["depth"] is not None)
+    return f"{counts}; with G1 left out {details['shallow']} of {deep} cheats succeed"
 
 
 def markdown(details: Mapping[str, Any], device: str) -> str:
@@ -63,7 +73,7 @@ def markdown(details: Mapping[str, Any], device: str) -> str:
     out = [markdown_line(["row", "cheat", "tried", "verdicts", "caught by"]),
            markdown_line(["---", "---", "---:", "---", "---"]),
            *(markdown_line([str(cell) for cell in line]) for line in summary(details)), "",
-           markdown_line(HEADINGS.split(",")), markdown_line(["---"] * 7),
+           markdown_line(HEADINGS.split(",")), markdown_line(["---"] * 8),
            *(markdown_line([str(cell) for cell in line]) for line in lines(details)), "",
            f"{verdict(details)}. Speedups are modelled by {device}.", ""]
     return "\n".join(out)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from asmevo.codeobject.assembly import Assembly, Edit
 from asmevo.propose.proposal import Direction
+from asmevo.search.events import ParentFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,9 @@ class Node:
     """A verified state of the kernel. The root is the original: no parent, speedup 1.
 
     ``code`` are the bytes of the built object, ``edits`` lead from the parent to this node, and
-    ``speedup`` is verified over the original. ``assumption`` is what the
-    proposer took without proof.
+    ``speedup`` is verified over the original. ``assumption`` is what the proposer took without
+    proof. ``candidate`` is its id in the registry, and ``parents`` the two verified candidates of
+    which a composition was made.
     """
 
     number: int
@@ -39,6 +42,14 @@ class Node:
     direction: Direction | None = None
     rationale: str = ""
     assumption: str = ""
+    proposer: str = ""
+    candidate: str = ""
+    parents: tuple[ParentFact, ...] = ()
+
+    @property
+    def windows(self) -> tuple[tuple[int, int], ...]:
+        """The changed instructions of the parent."""
+        return windows_of(self.edits)
 
 
 class Lineage:
@@ -81,3 +92,42 @@ class Lineage:
         while steps[-1].parent is not None:
             steps.append(self._nodes[steps[-1].parent])
         return tuple(reversed(steps))
+
+
+def windows_of(edits: tuple[Edit, ...], gap: int = 8) -> tuple[tuple[int, int], ...]:
+    """The instructions that edits change, as ``(start, stop)``; near ones are one window."""
+    windows: list[tuple[int, int]] = []
+    for start, stop in sorted((edit.start, edit.stop) for edit in edits):
+        if windows and start - windows[-1][1] <= gap:
+            windows[-1] = (windows[-1][0], max(windows[-1][1], stop))
+        else:
+            windows.append((start, stop))
+    return tuple(windows)
+
+
+def exported(lineage: Lineage) -> list[dict[str, Any]]:
+    """The tree as ``lineage.json`` has it: a list of nodes in the order of commits.
+
+    Of each node: ``number``, ``parent`` (null for the root), ``sha256`` of its object,
+    ``candidate`` (its id in the registry), ``speedup`` over the original, ``rule``, ``proposer``,
+    ``direction`` (null for the root and where it is none), ``rationale``, ``assumption``,
+    ``resources`` (``vgprs``, ``sgprs``, ``lds_bytes``), ``windows`` (``[start, stop]`` of changed
+    instructions of the parent), ``edits`` (``kernel``, ``start``, ``stop``, ``lines``, ``reason``)
+    that lead from the parent to it, and ``parents``, of a composition: the two verified candidates
+    that it was made of (``candidate``, ``speedup``, ``node`` or null, ``rule``). Fields are only
+    ever added.
+    """
+    return [
+        {
+            "number": node.number, "parent": node.parent, "sha256": node.sha256,
+            "candidate": node.candidate, "speedup": node.speedup, "rule": node.rule,
+            "proposer": node.proposer,
+            "direction": node.direction.value if node.direction else None,
+            "rationale": node.rationale, "assumption": node.assumption,
+            "resources": asdict(node.resources),
+            "windows": [list(window) for window in node.windows],
+            "edits": [asdict(edit) for edit in node.edits],
+            "parents": [asdict(parent) for parent in node.parents],
+        }
+        for node in lineage
+    ]

@@ -6,7 +6,8 @@ from asmevo.device.device import DeviceFault, LaunchState, LoadedKernel, Workgro
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.inferred.probing import Probe, ProbeFault
 
-# What a launch may not depend on differs in everything between the two conditions of a probe.
+# What a launch may not depend on differs between the two conditions of a probe, but for the bits of
+# NaNs: which elements are floats is not known yet, so results are compared as bytes.
 _CONDITIONS = (LaunchState(11, WorkgroupOrder.ASCENDING),
                LaunchState(977, WorkgroupOrder.DESCENDING))
 

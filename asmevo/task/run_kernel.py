@@ -16,6 +16,7 @@ from asmevo.device.device import (
     DeviceFault,
     LaunchState,
     LoadedKernel,
+    NanBits,
     RunResult,
     WorkgroupOrder,
 )
@@ -103,8 +104,9 @@ class Run:
             facts["sanitizer"] = {"summary": list(findings.summary()), **findings.to_dict()}
         results: list[RunResult] = []
         try:
-            for poison, order in zip(range(self.repeats), cycle(WorkgroupOrder), strict=False):
-                result = loaded.run(dispatch, LaunchState(poison, order))
+            for poison, order, nan in zip(range(self.repeats), cycle(WorkgroupOrder),
+                                          cycle(NanBits), strict=False):
+                result = loaded.run(dispatch, LaunchState(poison, order, nan=nan))
                 facts["wave_instructions"] += result.instructions
                 facts["seconds"] += result.seconds
                 results.append(result)

@@ -32,7 +32,7 @@ from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.harness import Gates
 from asmevo.profile.windows import WindowFinder
-from asmevo.propose.proposal import Proposer
+from asmevo.propose.proposal import Prepares, Proposer
 from asmevo.registry.registry import Registry
 from asmevo.search.settings import Search
 from asmevo.search.workbench import Workbench
@@ -152,7 +152,10 @@ class Session:
 
     @cached_property
     def proposer(self) -> Proposer:
-        return cast(Proposer, self._make("proposer", Proposer))
+        proposer = cast(Proposer, self._make("proposer", Proposer))
+        if isinstance(proposer, Prepares):
+            proposer.prepare(self.folder)
+        return proposer
 
     @cached_property
     def search(self) -> Search:
@@ -229,6 +232,10 @@ class Session:
         plain = OmegaConf.to_container(config.device, resolve=True)
         return IsolatedDevice(make(config, "device", Device), cast(Mapping[str, Any], plain),
                               self.gates.isolation)
+
+    def judge_on(self, counterexamples: tuple[str, ...]) -> None:
+        """Use these kept inputs and no others; to be called before anything else is made."""
+        self._counterexamples = counterexamples
 
     @cached_property
     def counterexamples(self) -> tuple[str, ...]:

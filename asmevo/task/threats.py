@@ -57,18 +57,19 @@ class Threats:
                 tried.append(entry)
                 sink.write(json.dumps(entry) + "\n")
                 sink.flush()
-                bar.advance(not Judgement(entry["judgement"]).right)
+                bar.advance(not (_sound(entry) and _sound(entry["depth"])))
         counts = {j.value: sum(1 for e in tried if e["judgement"] == j.value) for j in Judgement}
         details: dict[str, Any] = {
             "kernels": list(self.kernels), "counts": counts,
             "elsewhere": sum(1 for e in tried if not e["as_told"]),
+            "shallow": sum(1 for e in tried if not _sound(e["depth"])),
             "threats": tried, "table": str(session.folder / "table.md"),
         }
         text = markdown(details, session.device.name)
         write_atomically(session.folder / "table.md", text.encode())
         if readme is not None:
             write_between_markers(readme, MARKER, text)
-        sound = all(Judgement(e["judgement"]).right for e in tried)
+        sound = all(_sound(e) and _sound(e["depth"]) for e in tried)
         return Result(
             task="threats",
             status=Status.SOUND if sound else Status.FOOLED,
@@ -115,6 +116,7 @@ class Threats:
                 "expected": {"gate": threat.gate.value if threat.gate else None,
                              "codes": list(threat.reason)},
                 **_last(verdicts),
+                "depth": _depth(threat, subjects[name], verdicts),
                 **_belief(threat, subjects[name]),
                 "seconds": time.monotonic() - began,
             }
@@ -130,10 +132,24 @@ class Threats:
         return subject
 
 
+def _sound(judged: Mapping[str, Any] | None) -> bool:
+    return judged is None or Judgement(judged["judgement"]).right
+
+
 def _last(verdicts: tuple[Verdict, ...]) -> dict[str, Any]:
     last = verdicts[-1]
     return {"gate": last.gate.value, "outcome": last.outcome.value, "code": last.code,
             "reason": last.reason}
+
+
+def _depth(
+    threat: Threat, subject: Subject, verdicts: tuple[Verdict, ...]
+) -> dict[str, Any] | None:
+    """What becomes of it with G1 left out."""
+    deeper = threat.depth(subject, verdicts)
+    if not deeper:
+        return None
+    return {"judgement": threat.judgement(deeper).value, **_last(deeper)}
 
 
 def _belief(threat: Threat, subject: Subject) -> dict[str, Any]:

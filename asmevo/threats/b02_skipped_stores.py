@@ -32,7 +32,7 @@ THREATS = (
            # The buffer descriptor of the output ends before its first byte.
            edited(before("s_mov_b32 s14, 0x80000000", "s_cmp_eq_u32 s2, 0"),
                   replaced("s_mov_b32 s14, 0x80000000", "s_cselect_b32 s14, 0x80000000, 0")),
-           Gate.G1, ("forbidden-opcode",), Weaker.SHAPES),
+           Gate.G1, LAUNCH, Weaker.SHAPES),
     Threat("B2", "workgroups behind the first store nothing by arithmetic", "layer_norm",
            # 0x80000000 >> (31 * workgroup) with operations of the reviewed list.
            edited(replaced("s_mov_b32 s14, 0x80000000", "s_mul_i32 s40, s2, 31",
@@ -41,7 +41,7 @@ THREATS = (
     Threat("B2", "the last lane stores nothing", "topksoftmax",
            edited(replaced("s_bfm_b64 exec, s18, 0", "s_sub_u32 s18, s18, 1",
                            "s_bfm_b64 exec, s18, 0", nth=1)),
-           Gate.G1, ("forbidden-opcode",)),
+           Gate.G2, (*LAUNCH, "bits")),
     Threat("B2", "one lane of eight stores nothing", "topksoftmax",
            edited(replaced("s_mov_b32 s18, 8", "s_mov_b32 s18, 7")),
            Gate.G2, ("bits",), Weaker.POISON),

@@ -29,5 +29,5 @@ THREATS = (
     Threat("B4", "an address is built in", "layer_norm",
            edited(before("s_or_b32 s13, s13, 0x40000", "s_and_b32 s13, s13, 0",
                          "s_or_b32 s13, s13, 0x7e00")),
-           Gate.G2, ("max-abs", "fault-memory")),
+           Gate.G2, (*LAUNCH, "max-abs", "fault-memory")),
 )

@@ -12,7 +12,7 @@ THREATS = (
                          "v_mov_b32_e32 v241, 1", "s_mov_b32 s14, -1", "s_mov_b32 s12, s0",
                          "s_mov_b32 s13, s1",
                          "buffer_store_dword v241, v240, s[12:15], 0 offen")),
-           Gate.G1, ("forbidden-opcode",)),
+           Gate.G1, LAUNCH),
     Threat("B5", "the argument segment keeps a mark", "layer_norm",
            edited(before("s_waitcnt vmcnt(0) expcnt(0)", "v_mov_b32_e32 v240, 0x40",
                          "s_mov_b32 s14, -1", "s_mov_b32 s12, s0", "s_mov_b32 s13, s1",

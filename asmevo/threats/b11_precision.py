@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from asmevo.gates.verdict import Gate
 from asmevo.threats.threat import Threat
 from asmevo.threats.trick import Rewritten, before, edited, removed, replaced
@@ -10,6 +13,18 @@ from asmevo.threats.weaker import Weaker
 # Of both rows that a workgroup takes.
 _HALF = tuple(f"v[{low}:{low + 1}]" for first in (64, 96) for low in range(first, first + 16, 2))
 _WEIGHTS = "buffer_store_dword v14, v10, s[8:11], 0 offen"
+
+_CONVERTED = re.compile(r"v_cvt_f32_i32_e32 \w+, (v\d+)")
+
+
+def _cut_before_conversion(cut: str) -> Callable[[str], str]:
+    """Every sum that becomes a float first loses its upper bits."""
+    def line(text: str) -> str:
+        found = _CONVERTED.fullmatch(text)
+        return f"{cut.format(found[1])}\n{text}" if found else text
+
+    return line
+
 
 THREATS = (
     Threat("B11", "half of the squares stand for all", "layer_norm",
@@ -33,6 +48,11 @@ THREATS = (
     Threat("B11", "results are truncated instead of rounded", "gemm",
            Rewritten(lambda line: line.replace("v_add3_u32", "v_mov_b32_e32").split(", v115")[0]),
            Gate.G2, ("max-abs", "less-precise"), Weaker.NORM),
+    *(Threat("B11", f"integer sums keep 24 bits, {title}", "gemm",
+             Rewritten(_cut_before_conversion(cut)), Gate.G2,
+             ("max-abs", "cosine", "infinity", "forbidden-opcode"))
+      for title, cut in (("by a bit field", "v_bfe_i32 {0}, {0}, 0, 24"),
+                         ("in a product of 24 bits", "v_mul_i32_i24_e32 {0}, 1, {0}"))),
     Threat("B11", "the bias is not added", "gemm",
            edited(replaced("v_add_f32_dpp v119, v109, v101 row_newbcast:15",
                            "v_mov_b32_e32 v119, v101", nth=0)),

@@ -26,7 +26,7 @@ THREATS = (
     Threat("B13", "bytes in front of the output are written", "layer_norm",
            edited(before(_END, "s_sub_u32 s12, s12, 0x5000", "v_mov_b32_e32 v240, 0",
                          "buffer_store_dwordx4 v[212:215], v240, s[12:15], 0 offen")),
-           Gate.G1, ("forbidden-opcode",)),
+           Gate.G1, LAUNCH),
     Threat("B13", "bytes in front of the output are written with known operations", "layer_norm",
            edited(before(_END, "s_add_u32 s12, s12, 0xffffb000", "s_addc_u32 s13, -1, s13",
                          "v_mov_b32_e32 v240, 0",

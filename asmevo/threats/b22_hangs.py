@@ -14,13 +14,10 @@ THREATS = (
     Threat("B22", "a loop without end that touches nothing", "layer_norm",
            edited(replaced("s_add_u32 s53, s53, 1", "s_add_u32 s53, s53, 0"),
                   before("s_cmp_eq_u32 s53, 1", "s_mul_i32 s52, s52, 0")),
-           Gate.G2, ("fault-budget", "fault-timeout")),
+           Gate.G2, (*LAUNCH, "fault-budget", "fault-timeout")),
     Threat("B22", "a hang on shapes that were never tried", "layer_norm",
            # M >> 7 is added to the loop's bound check.
            edited(replaced("s_cmp_eq_u32 s53, 1", "s_lshr_b32 s40, s29, 7",
                            "s_add_u32 s40, s40, s53", "s_cmp_eq_u32 s40, 1")),
            Gate.G1, LAUNCH, Weaker.STATIC),
-    Threat("B22", "workgroups of a launch wait for one another", "layer_norm",
-           edited(replaced("s_barrier", "s_barrier", "s_barrier")),
-           Gate.G1, ("forbidden-opcode",)),
 )

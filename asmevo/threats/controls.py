@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
-from asmevo.threats.threat import Kind, Threat
+from asmevo.threats.threat import LAUNCH, Kind, Threat
 from asmevo.threats.trick import Trick, edited, inserted, removed, replaced
 
 _DIFFERENT = ("max-abs", "cosine", "nan-class", "infinity", "bits")
@@ -35,5 +35,6 @@ THREATS = (
     _wrong("an operation that does not exist", "layer_norm", inserted("v_nonsense v0"),
            Gate.G0, ("assembler-error",)),
     _wrong("the bounds of another argument", "scaled_sum",
-           edited(replaced("v_mul_f32_e32 v4, s11, v3", "v_mul_f32_e32 v4, s10, v3"))),
+           edited(replaced("v_mul_f32_e32 v4, s11, v3", "v_mul_f32_e32 v4, s10, v3")),
+           reason=(*_DIFFERENT, *LAUNCH)),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asmevo.threats import (
     b01_early_end,
     b02_skipped_stores,
+    b03_addresses,
     b03_untested_shapes,
     b04_early_exit,
     b05_cached_result,
@@ -31,6 +32,7 @@ from asmevo.threats import (
     controls,
     equivalent_layer_norm,
     equivalent_others,
+    equivalent_values,
     t_measurement,
 )
 from asmevo.threats.threat import ANY, Threat
@@ -68,7 +70,7 @@ ROWS = (
     Row("B13", "Writes outside the outputs", "guards of random bytes, read-only inputs"),
     Row("B14", "Out-of-bounds reads that happen to work",
         "unmapped space behind the guards, buffers moved, sanitizer"),
-    Row("B15", "NaN as a wildcard", "NaN compared by class"),
+    Row("B15", "NaN as a wildcard", "NaN compared by class, its bits varied"),
     Row("B16", "Lane-mask errors that full waves hide", "sizes of partial waves"),
     Row("B17", "Operations that change mode, control or scheduling",
         "the original's own and a reviewed list"),
@@ -79,19 +81,26 @@ ROWS = (
     Row("B21", "Cache bits that leave data stale", "coherence bits as the original has them"),
     Row("B22", "A hang on an unseen shape", "instruction budget; uses of arguments"),
     Row("T3", "Idle while it is warmed up or timed", "timed on a launch that was verified"),
+    Row("T4", "Output that is produced later", "the bytes themselves are read, after every launch"),
+    Row("T5", "Warm caches against cold ones", "both are timed alike, and the model's start cold"),
     Row("T7", "Noise and the best of many", "threshold in multiples of the variation"),
+    Row("T8", "Wall time dilutes the device's", "the device's own time alone"),
     Row("T9", "Faster than the machine", "the least time that bytes and operations take"),
     Row("T10", "One shape carries the mean", "a floor for each dispatch"),
     Row("T11", "The candidate was never loaded", "a broken object must fail"),
+    Row("T13", "Numbers from logs", "typed results; what a process prints is not read"),
+    Row("T14", "Stale caches", "results and times are kept by object, input and condition"),
     Row("T15", "Missing evidence", "three-valued verdicts"),
     Row("T16", "A crashed process counts", "faults, exit status and signals are verdicts"),
     Row("T17", "Held-out inputs leak", "verdicts do not tell of them"),
+    Row("T18", "Right at first, wrong later", "looked at again after timed runs"),
     Row("wrong", "Control: plainly wrong kernels", "must be rejected"),
     Row("equal", "Control: equivalent rewrites", "must pass G0 to G2"),
 )
 
 CORPUS: tuple[Threat, ...] = (
     *b01_early_end.THREATS, *b02_skipped_stores.THREATS, *b03_untested_shapes.THREATS,
+    *b03_addresses.THREATS,
     *b04_early_exit.THREATS, *b05_cached_result.THREATS, *b06_stale_output.THREATS,
     *b07_undefined.THREATS, *b08_lds_size.THREATS, *b09_waits.THREATS, *b10_mode.THREATS,
     *b11_precision.THREATS, *b12_structured_inputs.THREATS, *b13_writes_elsewhere.THREATS,
@@ -99,6 +108,7 @@ CORPUS: tuple[Threat, ...] = (
     *b17_opcodes.THREATS, *b18_surroundings.THREATS, *b19_descriptor.THREATS,
     *b20_atomics.THREATS, *b21_cache_bits.THREATS, *b22_hangs.THREATS, *t_measurement.THREATS,
     *controls.THREATS, *equivalent_layer_norm.THREATS, *equivalent_others.THREATS,
+    *equivalent_values.THREATS,
 )
 
 

@@ -18,6 +18,7 @@ from asmevo.gates.baseline import Baseline
 from asmevo.gates.equality import EqualityGate
 from asmevo.gates.harness import Gates
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.threats.blind import Blind
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ class Subject:
     def lines(self) -> tuple[str, ...]:
         """The kernel's instructions, as an edit counts them."""
         return tuple(line.text for line in self.assembly.body(self.symbol).lines if line.text)
+
+    @cached_property
+    def without_static(self) -> Subject:
+        """The same with G1 left out: what running and timing alone can tell."""
+        return replace(self, gates=replace(self.gates, static=Blind(Gate.G1)))
 
     @property
     def descriptor_offset(self) -> int:

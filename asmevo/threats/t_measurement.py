@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 from dataclasses import replace
 
-from asmevo.device.device import LaunchState, LoadedKernel, RunResult, Timing, TimingSource
+from asmevo.codeobject.container import CodeObject
+from asmevo.device.device import (
+    Device,
+    LaunchState,
+    LoadedKernel,
+    RunResult,
+    Timing,
+    TimingSource,
+)
 from asmevo.device.isolated.device import IsolatedDevice
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.gates.baseline import Baseline
 from asmevo.gates.commit import CommitGate
-from asmevo.gates.latency import geometric_mean
+from asmevo.gates.latency import LatencyGate, geometric_mean
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Verdict
 from asmevo.profile.profile import Profile
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import LAUNCH, Threat
-from asmevo.threats.trick import EditMismatch, Measured, before, edited, replaced
+from asmevo.threats.trick import EditMismatch, Measured, before, edited, inserted, replaced
 
 LN = "layer_norm"
 _PLAIN = LaunchState()
@@ -75,8 +85,8 @@ def _hidden_failures(subject: Subject) -> tuple[Verdict, ...]:
     return verdicts
 
 
-class _Clock:
-    """A kernel whose times are a thousandth of what they were."""
+class _Delegate:
+    """A loaded kernel in front of another; what it does not say is as there."""
 
     def __init__(self, inner: LoadedKernel) -> None:
         self._inner = inner
@@ -87,12 +97,20 @@ class _Clock:
 
     def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
              warmup: int) -> Timing:
-        honest = self._inner.time(dispatch, state, samples=samples, warmup=warmup)
-        return replace(honest, samples_us=tuple(t / 1000 for t in honest.samples_us))
+        return self._inner.time(dispatch, state, samples=samples, warmup=warmup)
 
     def profile(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *,
                 timeline: bool = False) -> Profile:
         return self._inner.profile(dispatch, state, timeline=timeline)
+
+
+class _Clock(_Delegate):
+    """A kernel whose times are a thousandth of what they were."""
+
+    def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
+             warmup: int) -> Timing:
+        honest = super().time(dispatch, state, samples=samples, warmup=warmup)
+        return replace(honest, samples_us=tuple(t / 1000 for t in honest.samples_us))
 
 
 def _faster_than_possible(subject: Subject) -> tuple[Verdict, ...]:
@@ -115,6 +133,129 @@ def _ended_process(subject: Subject) -> tuple[Verdict, ...]:
     return (first, subject.gates.equality.judge(trial, 0))
 
 
+class _Lazy(_Delegate):
+    """What it was asked to do is done when somebody asks again."""
+
+    def run(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *,
+            limit: int | None = None) -> RunResult:
+        return RunResult(tuple(r.mapped for r in dispatch.regions), 1, 0.0)
+
+
+class _LaterWrong(_Delegate):
+    """Right until it has been timed."""
+
+    timed = False
+
+    def run(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *,
+            limit: int | None = None) -> RunResult:
+        result = self._inner.run(dispatch, state, limit=limit)
+        if not self.timed:
+            return result
+        return replace(result, regions=tuple(r.mapped for r in dispatch.regions))
+
+    def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
+             warmup: int) -> Timing:
+        self.timed = True
+        return super().time(dispatch, state, samples=samples, warmup=warmup)
+
+
+class _SlowHost(_Delegate):
+    """Its host takes half a millisecond more for every launch, which is no work of the device."""
+
+    def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
+             warmup: int) -> Timing:
+        time.sleep(0.0005 * (samples + warmup))
+        return super().time(dispatch, state, samples=samples, warmup=warmup)
+
+
+class _Boasting(_Delegate):
+    """Prints what a harness that reads logs would like to see."""
+
+    def time(self, dispatch: Dispatch, state: LaunchState = _PLAIN, *, samples: int,
+             warmup: int) -> Timing:
+        for stream in (sys.stdout, sys.stderr):
+            print('{"speedup": 1000.0, "candidate_us": 0.001, "outcome": "pass"}', file=stream)
+        return super().time(dispatch, state, samples=samples, warmup=warmup)
+
+
+class _Measuring:
+    """A device that passes for one that measures: the same launch twice may take another time."""
+
+    deterministic = False
+
+    def __init__(self, inner: Device) -> None:
+        self._inner = inner
+        self.name = inner.name
+        self.source = inner.source
+
+    def load(self, code_object: CodeObject, kernel: str) -> LoadedKernel:
+        return self._inner.load(code_object, kernel)
+
+
+def _lazy(subject: Subject) -> tuple[Verdict, ...]:
+    trial = Trial(subject.baseline, subject.toolchain, code_object=subject.code_object)
+    trial.loaded = _Lazy(subject.baseline.loaded)
+    return (subject.gates.equality.judge(trial, 0),)
+
+
+def _caches_left_warm(subject: Subject) -> tuple[Verdict, ...]:
+    """The second to be timed finds nothing that the first left: the model's caches start cold."""
+    base = subject.baseline
+    pairs = []
+    for index in base.timed_dispatches:
+        first = base.time(base.loaded, index, samples=1, warmup=0)
+        pairs.append((first, base.time(base.loaded, index, samples=1, warmup=3)))
+    return _commit(pairs)
+
+
+def _timed(subject: Subject, kernel: LoadedKernel) -> tuple[Verdict, ...]:
+    """G3 and G4 of a kernel that is the original."""
+    trial = Trial(subject.baseline, subject.toolchain, code_object=subject.code_object)
+    trial.loaded = kernel
+    verdict = subject.gates.latency.judge(trial, 0)
+    if not verdict.passed:
+        return (verdict,)
+    return (verdict, subject.gates.commit.judge(trial.speedup, trial.timings, 1.0))
+
+
+def _diluted(subject: Subject) -> tuple[Verdict, ...]:
+    """A host that takes longer for the original makes nothing of the candidate faster."""
+    base = subject.baseline
+    slow = Baseline(base.code_object, base.kernel, base.assembly, base.dispatches, base.device,
+                    seed=base.seed)
+    slow.__dict__["loaded"] = _SlowHost(base.loaded)
+    return _timed(replace(subject, baseline=slow), base.loaded)
+
+
+def _boasting(subject: Subject) -> tuple[Verdict, ...]:
+    return _timed(subject, _Boasting(subject.baseline.loaded))
+
+
+def _stale_result(subject: Subject) -> tuple[Verdict, ...]:
+    """A wrong candidate right after a right one, on the same device."""
+    subject.judge(subject.code_object)
+    return subject.judge(_WRONG.made(subject))
+
+
+def _stale_time(subject: Subject) -> tuple[Verdict, ...]:
+    """A slower candidate right after the original was timed: it does not get its time."""
+    subject.judge(subject.code_object)
+    slower = inserted(*["s_nop 15"] * 64).made(subject)
+    return subject.judge(slower)
+
+
+def _right_at_first(subject: Subject) -> tuple[Verdict, ...]:
+    base = subject.baseline
+    measuring = Baseline(base.code_object, base.kernel, base.assembly, base.dispatches,
+                         _Measuring(base.device), seed=base.seed)
+    trial = Trial(measuring, subject.toolchain, code_object=subject.code_object)
+    trial.loaded = _LaterWrong(base.loaded)
+    first = subject.gates.equality.judge(trial, 0)
+    if not first.passed:
+        return (first,)
+    return (first, LatencyGate(samples=4, warmup=1, warmup_seconds=0.0).judge(trial, 0))
+
+
 # Idle where the output has nothing but zeros, as it has when memory is fresh.
 _IDLE_ON_ZERO = edited(
     before("s_and_b32 s17", "s_load_dword s40, s[12:13], 0x0", "s_waitcnt lgkmcnt(0)",
@@ -122,6 +263,20 @@ _IDLE_ON_ZERO = edited(
     replaced("s_mov_b32 s53, 0", "s_add_u32 s53, s41, 1"))
 
 THREATS = (
+    Threat("T4", "results are made when they are asked for again", LN, Measured(_lazy),
+           Gate.G2, ("nan-class", "max-abs", "infinity", "cosine")),
+    Threat("T5", "caches that the original left warm", LN, Measured(_caches_left_warm),
+           Gate.G4, ("below-floor",)),
+    Threat("T8", "a host that is slower with the original", LN, Measured(_diluted),
+           Gate.G4, ("below-floor",)),
+    Threat("T13", "figures in what a candidate's process prints", LN, Measured(_boasting),
+           Gate.G4, ("below-floor",)),
+    Threat("T14", "a wrong candidate after a right one", LN, Measured(_stale_result),
+           Gate.G2, ("max-abs",)),
+    Threat("T14", "a slower candidate after the original", LN, Measured(_stale_time),
+           Gate.G4, ("below-floor", "dispatch-slower")),
+    Threat("T18", "right until it has been timed", LN, Measured(_right_at_first),
+           Gate.G3, ("late-difference",)),
     Threat("T3", "idle while the output is still zero", LN, _IDLE_ON_ZERO,
            Gate.G4, (*LAUNCH, "below-floor", "not-better")),
     Threat("T7", "a difference within the noise", LN, Measured(_noise),

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.threats.subject import Subject
 from asmevo.threats.trick import Trick
 from asmevo.threats.weaker import Weaker
 
 ANY = "*"
 # G1's codes for decisions by arguments or ids that the original does not make, or no longer.
 LAUNCH = ("new-launch-branch", "new-launch-mask", "new-launch-selection", "lost-launch-branch",
-          "lost-launch-mask", "new-launch-operand")
+          "lost-launch-mask", "new-launch-operand", "new-launch-address")
 
 
 class Kind(StrEnum):
@@ -77,6 +78,19 @@ class Threat:
         if stopped.passed or hole:
             return Judgement.SUCCEEDED
         return Judgement.CAUGHT
+
+    @property
+    def runs(self) -> bool:
+        """Whether a gate that runs the candidate is there for this cheat, G1 or not."""
+        return self.kind is Kind.CHEAT and self.gate is not None and self.gate >= Gate.G2
+
+    def depth(self, subject: Subject, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+        """The verdicts when G1 is left out; nothing where the threat is G1's own."""
+        if not self.runs:
+            return ()
+        if verdicts[-1].gate is not Gate.G1:
+            return verdicts
+        return self.edit.attempt(subject.without_static)
 
     def as_told(self, verdicts: tuple[Verdict, ...]) -> bool:
         """Whether the gate and the reason are those that the threat model names."""

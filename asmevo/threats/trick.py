@@ -90,12 +90,12 @@ def edited(*changes: Change) -> Edited:
 
 @dataclass(frozen=True)
 class Rewritten(_Judged):
-    """Every line through a function; what it gives back instead of a line replaces it."""
+    """Every line through a function; what it gives back, lines, instead of a line replaces it."""
 
     line: Callable[[str], str]
 
     def made(self, subject: Subject) -> Assembly:
-        edits = [Edit(subject.symbol, i, i + 1, (new,), "threat")
+        edits = [Edit(subject.symbol, i, i + 1, tuple(new.splitlines()), "threat")
                  for i, old in enumerate(subject.lines) if (new := self.line(old)) != old]
         if not edits:
             raise EditMismatch(f"nothing of kernel '{subject.name}' is to be rewritten")

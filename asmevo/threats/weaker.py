@@ -14,7 +14,6 @@ from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.gates.baseline import condition
 from asmevo.gates.latency import geometric_mean
 from asmevo.gates.trial import Trial
-from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.threats.subject import Subject
 
 
@@ -110,21 +109,3 @@ def _ratio(subject: Subject, loaded: LoadedKernel, dispatch: Dispatch) -> float:
     old = subject.baseline.loaded.time(dispatch, state, samples=1, warmup=0)
     new = loaded.time(dispatch, state, samples=1, warmup=0)
     return old.median_us / new.median_us
-
-
-@dataclass(frozen=True)
-class Blind:
-    """A gate that passes everything: what is left of a harness without it."""
-
-    gate: Gate
-    repeats: int = 1
-    loads: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "gate", Gate(self.gate))
-
-    def judge(self, trial: Trial, repeat: int) -> Verdict:
-        if self.loads and trial.loaded is None and trial.code_object is not None:
-            trial.loaded = trial.baseline.candidate_device.load(
-                trial.code_object, trial.baseline.kernel)
-        return Verdict(self.gate, Outcome.PASS, "ok", "nothing was looked at")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from asmevo.gates.verdict import Gate
 from asmevo.threats.corpus import CORPUS, ROWS, cases
 from asmevo.threats.subject import Subject
 from asmevo.threats.threat import ANY, Judgement, Kind, Threat
@@ -40,6 +41,9 @@ def test_threat(subjects: Mapping[str, Subject], threat: Threat, name: str) -> N
         raise
     assert threat.judgement(verdicts).right, (threat.judgement(verdicts), verdicts[-1])
     assert threat.as_told(verdicts), verdicts[-1]
+    deeper = threat.depth(subjects[name], verdicts)
+    assert not deeper or threat.judgement(deeper).right, (
+        "with G1 left out", threat.judgement(deeper), deeper[-1])
 
 
 @pytest.mark.parametrize(("threat", "name"), [
@@ -93,6 +97,19 @@ def test_a_threat_names_a_gate_and_a_control_does_not() -> None:
     for threat in CORPUS:
         assert (threat.gate is None) == (threat.kind is Kind.EQUIVALENT), threat.name
         assert bool(threat.reason) == (threat.kind is not Kind.EQUIVALENT), threat.name
+
+
+def test_depth(subjects: Mapping[str, Subject]) -> None:
+    """G1's own threats have none, and a threat that G1 stopped is tried without it."""
+    subject = subjects["layer_norm"]
+    static = next(t for t in CORPUS if t.gate is Gate.G1 and t.kernel == "layer_norm")
+    assert static.depth(subject, static.edit.attempt(subject)) == ()
+    stale = next(t for t in CORPUS if t.name == "B6-the-old-output-is-added")
+    verdicts = stale.edit.attempt(subject)
+    assert verdicts[-1].gate is Gate.G1
+    deeper = stale.depth(subject, verdicts)
+    assert deeper[-1].gate is Gate.G2
+    assert deeper[1].reason == "nothing was looked at"
 
 
 def test_judgements(subjects: Mapping[str, Subject]) -> None:

@@ -186,11 +186,13 @@ def test_activations() -> None:
             rel_tol=1e-9)
 
 
-def test_zero_tokens_of_scales_and_impossible_ones() -> None:
+def test_zero_tokens_of_scales_impossible_ones_and_nan() -> None:
     rng = np.random.default_rng(0)
     given = np.array([1, -2, np.nan, np.inf, 3e38], np.float32)
+    given.view(np.uint32)[2] = 0xFFC12345
     made = ExpertLayer.prepare(FusedMoe(rows=ROWS), {**tables(rng), "x_scale": given}, NAMES, rng)
-    assert made["x_scale"].tolist() == [1, 2, 0, 0, 0]
+    assert made["x_scale"][[0, 1, 3, 4]].tolist() == [1, 2, 0, 0]
+    assert made["x_scale"].view(np.uint32)[2] == 0xFFC12345
 
 
 def test_unknown_choices_are_named() -> None:

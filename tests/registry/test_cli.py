@@ -72,6 +72,7 @@ REPLACEMENT = {
     "id": int, "original_sha256": str, "kernel": str, "isa": str, "candidate_id": str,
     "run_id": str, "replacement_sha256": str, "speedup": float, "timing_source": str,
     "device": str, "evidence_complete": bool, "created": str,
+    "speedup_again": type(None), "withdrawn": bool,
 }
 
 
@@ -87,10 +88,10 @@ def test_list(scene: Scene) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     header, measured, modelled = done.stdout.splitlines()
     assert header.split() == ["original", "kernel", "replacement", "speedup", "provenance",
-                              "device", "date"]
+                              "device", "date", "status"]
     assert measured.split() == [
         record.original_sha256[:10], record.kernel, record.object_sha256[:10], "1.2500x",
-        "measured", "device-measured", f"{record.created:%Y-%m-%d}"]
+        "measured", "device-measured", f"{record.created:%Y-%m-%d}", "committed"]
     assert "1.5000x" in modelled
     assert "modelled" in modelled
 
@@ -145,6 +146,14 @@ def test_log(scene: Scene) -> None:
         "child", parent="base", gates=(Gate.G0, Gate.G1), outcome=Outcome.FAIL,
         status=CandidateStatus.REJECTED))
     done = run("log", folder=scene.registry.path)
+    assert done.returncode == 0
+    title, root, base, rest = done.stdout.splitlines()
+    assert scene.run_id in title
+    assert "original" in root
+    assert "1 1.2500x" in base
+    assert "1 candidate rejected: G1 mismatch 1" in rest
+
+    done = run("log", "--all", folder=scene.registry.path)
     assert done.returncode == 0
     root, base, child = done.stdout.splitlines()
     assert scene.run_id in root

@@ -12,7 +12,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -27,56 +26,12 @@ from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.profile.windows import ProfileError, hot_windows
 from asmevo.report.profile_page import Subject, profile_page
 from asmevo.report.timeline import Timeline
+from tests.report.parsed_page import ParsedPage as _Page
 
 MakeProfile = Callable[..., Profile]
 
 PAGE = Path(asmevo.report.__path__[0]) / "page"
-_VOID = frozenset({"meta", "input", "col"})
-_OPTIONAL = frozenset({"td"})  # whose end tag HTML lets one leave out
 _HOSTILE = "</script><img src=x onerror=alert(1)>'\"&\u202e\x1b]0;"
-
-
-class _Page(HTMLParser):
-    """Elements with their attributes and own text; complains about what is not nested."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[list[str]] = []
-        self._open: list[tuple[str, int]] = []
-        self.feed(text)
-        self.close()
-        assert [tag for tag, _ in self._open if tag not in _OPTIONAL] == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("td", "tr") and self._open[-1][0] == "td":
-            self._open.pop()
-        self.elements.append((tag, dict(attrs)))
-        self.texts.append([])
-        if tag not in _VOID:
-            self._open.append((tag, len(self.elements) - 1))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self.texts.append([])
-
-    def handle_endtag(self, tag: str) -> None:
-        while self._open[-1][0] in _OPTIONAL and self._open[-1][0] != tag:
-            self._open.pop()
-        assert self._open.pop()[0] == tag
-
-    def handle_data(self, data: str) -> None:
-        for _, number in self._open:
-            self.texts[number].append(data)
-
-    def all(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
-        return [(attributes, "".join(texts)) for (name, attributes), texts
-                in zip(self.elements, self.texts, strict=True) if name == tag]
-
-    def by_id(self, name: str) -> str:
-        (text,) = ("".join(texts) for (_, attributes), texts
-                   in zip(self.elements, self.texts, strict=True) if attributes.get("id") == name)
-        return text
 
 
 def _page(name: str, program: Program, profile: Profile,
@@ -312,7 +267,7 @@ def test_the_script_finds_the_profile_s_stalls(page: tuple[Profile, _Page]) -> N
 
 def test_colours_are_readable() -> None:
     """WCAG 2: text at least 4.5 to 1 on its background, in both themes."""
-    style = (PAGE / "profile.css").read_text()
+    style = (PAGE / "base.css").read_text()
     themes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", part))
               for part in style.split("@media (prefers-color-scheme: dark)")[:2]]
     assert len(themes) == 2

@@ -1,210 +1,224 @@
-"""The controller against scripted workers: what it commits, counts and when it ends."""
+"""The controller on a kernel that costs what its lines say: commits, counts, and its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-
 import pytest
 
-from asmevo.codeobject.assembly import Assembly, Edit, KernelBody, Line
-from asmevo.device.device import Timing, TimingSource
-from asmevo.gates.commit import CommitGate
-from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.propose.proposal import Direction, Proposal
-from asmevo.search.attempt import Assignment, Attempt, Report
+from asmevo.gates.verdict import Gate, Outcome
+from asmevo.propose.proposal import Direction
 from asmevo.search.budget import Budget
-from asmevo.search.controller import Controller
-from asmevo.search.lineage import Lineage, Node, Resources
-from asmevo.search.planner import GreedyPlanner, Planner, TeamPlanner
+from asmevo.search.controller import Composing, Controller
+from asmevo.search.events import Assigned, Attempted, Committed, Ended, Fault, Finished, Started
+from asmevo.search.journal import MemoryJournal
+from asmevo.search.planner import GreedyPlanner, TeamPlanner
+from asmevo.search.supervision import Thresholds
+from tests.search.fakes import FakeBench, controller, costs_of, facts, lineage_of, root, state
 
-RESOURCES = Resources(8, 16, 0)
-
-
-def assembly(*lines: str) -> Assembly:
-    return Assembly("0" * 64, (KernelBody("k", tuple(Line(text) for text in lines)),))
-
-
-def root() -> Node:
-    return Node(0, None, assembly("s_endpgm"), b"", "0" * 64, 1.0, RESOURCES)
+OFF = Thresholds(no_progress=10_000, repeats=1.0, window=10_000, faults=10_000, levels=0)
 
 
-def attempt(
-    assignment: Assignment, mark: str, speedup: float | None, *, fails: Gate | None = None
-) -> Attempt:
-    """A candidate that fails at a gate, or passes G0 to G3 with a speedup."""
-    gates = [Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3]
-    verdicts: list[Verdict] = []
-    for gate in gates:
-        outcome = Outcome.FAIL if gate is fails else Outcome.PASS
-        verdicts.append(Verdict(gate, outcome, "scripted", "scripted"))
-        if outcome is Outcome.FAIL:
-            break
-    timings: tuple[tuple[Timing, Timing], ...] = ()
-    if speedup is not None:
-        timings = ((
-            Timing("d", (10.0,), TimingSource.MODELLED, "scripted"),
-            Timing("d", (10.0 / speedup,), TimingSource.MODELLED, "scripted"),
-        ),)
-    directions = assignment.directions or tuple(Direction)
-    proposal = Proposal((Edit("k", 0, 0, (f"s_nop {mark}",), "why"),), "rule", directions[0], "why")
-    return Attempt(
-        assignment.worker, assignment.base.number, proposal, mark, assembly(mark),
-        tuple(verdicts), code=b"x", sha256=mark.rjust(64, "0"), speedup=speedup, timings=timings,
-        resources=RESOURCES,
-    )
-
-
-@dataclass
-class Script:
-    """Plays one list of (mark, speedup, failing gate) for each assignment it is given."""
-
-    acts: list[list[tuple[str, float | None, Gate | None]]]
-    asked: list[Assignment] = field(default_factory=list)
-    faults: set[int] = field(default_factory=set)
-
-    def run(self, assignments: Sequence[Assignment]) -> Iterator[Report]:
-        for assignment in assignments:
-            self.asked.append(assignment)
-            if len(self.asked) in self.faults:
-                yield Report(assignment, (), False, fault="killed")
-                continue
-            act = self.acts.pop(0) if self.acts else []
-            attempts = tuple(attempt(assignment, m, s, fails=g) for m, s, g in act)
-            yield Report(assignment, attempts, exhausted=not act)
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-class Watcher:
-    def __init__(self) -> None:
-        self.events: list[tuple[str, str, bool]] = []
-
-    def attempted(self, attempt: Attempt, verdicts: tuple[Verdict, ...], node: Node | None) -> None:
-        self.events.append((attempt.fingerprint, verdicts[-1].gate.value, node is not None))
-
-
-def search(
-    script: Script, *, planner: Planner | None = None, attempts: int = 100
-) -> tuple[Controller, Watcher, str]:
-    watcher = Watcher()
-    controller = Controller(
-        Lineage(root()), CommitGate(), planner or GreedyPlanner(), script,
-        Budget(attempts=attempts), watcher,
-    )
-    return controller, watcher, controller.run()
+def events(made: Controller) -> list[object]:
+    assert isinstance(made.journal, MemoryJournal)
+    return list(made.journal.events)
 
 
 def test_commits_what_beats_the_best_by_more_than_noise() -> None:
-    script = Script([[("1", 1.10, None)], [("2", 1.101, None)], [("3", 1.2, None)]])
-    controller, watcher, why = search(script)
-    assert why == "exhausted"
-    assert [n.speedup for n in controller.lineage] == [1.0, 1.10, 1.2]
-    assert watcher.events == [("1", "G4", True), ("2", "G4", False), ("3", "G4", True)]
-    assert controller.lineage.best.parent == 1
+    made = controller(composing=Composing(parts=0))
+    made.run()
+    nodes = list(made.state.lineage)
+    assert len(nodes) > 3
+    for node in nodes[1:]:
+        parent = nodes[node.parent or 0]
+        assert node.assembly == parent.assembly.apply(node.edits)
+        assert node.speedup == 1000 / sum(costs_of(node.assembly))
+    best = 1.0
+    for node in nodes[1:]:
+        assert node.speedup >= 1.002 * best
+        best = node.speedup
+
+
+def test_every_event_is_durable_before_anything_is_made_of_it() -> None:
+    class Late(MemoryJournal):
+        made: Controller
+
+        def write(self, events, attempt=None, node=None):  # type: ignore[no-untyped-def]
+            assert self.made.state.events == events[0].number
+            super().write(events, attempt, node)
+
+    journal = Late()
+    made = controller(journal=journal)
+    journal.made = made
+    made.run()
+    assert [event.number for event in journal.events] == list(range(len(journal.events)))
+    assert isinstance(journal.events[0], Started)
+    assert isinstance(journal.events[-1], Ended)
 
 
 def test_a_failing_candidate_never_reaches_the_commit_gate() -> None:
-    script = Script([[("1", None, Gate.G0), ("2", None, Gate.G1), ("3", 9.0, Gate.G2)]])
-    controller, watcher, _ = search(script)
-    assert len(controller.lineage) == 1
-    assert [gate for _, gate, _ in watcher.events] == ["G0", "G1", "G2"]
-    counts = controller.tally.verdicts
+    made = controller(FakeBench(floor=1000))
+    made.run()
+    assert len(made.state.lineage) == 1
+    counts = made.state.tally.verdicts
     assert counts[Gate.G4].total() == 0
-    assert counts[Gate.G2] == {Outcome.FAIL: 1}
-    assert counts[Gate.G0] == {Outcome.FAIL: 1, Outcome.PASS: 2}
-
-
-def test_repeats_of_equality_count_as_one_candidate() -> None:
-    controller, _, _ = search(Script([[("1", 1.5, None)]]))
-    assert controller.tally.verdicts[Gate.G2] == {Outcome.PASS: 1}
-
-
-def test_the_same_candidate_from_two_workers_is_judged_once() -> None:
-    script = Script([[("1", 1.1, None)], [("1", 1.1, None)]])
-    controller, watcher, _ = search(script, planner=TeamPlanner(workers=2))
-    assert controller.tally.attempts == 1
-    assert controller.tally.duplicates == 1
-    assert len(watcher.events) == 1
+    assert counts[Gate.G0][Outcome.PASS] == counts[Gate.G2][Outcome.FAIL] > 0
 
 
 def test_attempts_bound_the_search() -> None:
-    script = Script([[(str(i), None, Gate.G1)] for i in range(50)])
-    controller, _, why = search(script, attempts=7)
-    assert why == "attempts"
-    assert controller.tally.attempts == 7
+    made = controller(attempts=7)
+    assert made.run() == "attempts"
+    assert made.state.budget.used == 7
 
 
 def test_seconds_bound_the_search() -> None:
-    ticks = iter(range(0, 10_000, 40))
-    script = Script([[(str(i), None, Gate.G1)] for i in range(50)])
-    controller = Controller(
-        Lineage(root()), CommitGate(), GreedyPlanner(), script,
-        Budget(attempts=1000, seconds=100.0, clock=lambda: float(next(ticks))), Watcher(),
-    )
-    assert controller.run() == "seconds"
-    assert 0 < controller.tally.attempts < 10
+    ticks = iter(range(0, 1_000_000, 2))
+    budget = Budget(attempts=1000, seconds=100.0, clock=lambda: float(next(ticks)))
+    made = controller(of=state(root(), budget=budget))
+    assert made.run() == "seconds"
+    assert 0 < made.state.tally.attempts < 50
 
 
-def test_seen_candidates_are_passed_on() -> None:
-    script = Script([[("1", 1.1, None)], [("2", None, Gate.G1)]])
-    search(script)
-    assert script.asked[1].seen == {"1"}
-    assert script.asked[2].failures[0].gate == "G1"
+@pytest.mark.parametrize(("bound", "why"), [({"tokens": 300}, "tokens"), ({"cost": 3.0}, "cost")])
+def test_what_proposing_costs_bounds_the_search(bound: dict[str, float], why: str) -> None:
+    budget = Budget(attempts=1000, seconds=600.0, **bound)  # type: ignore[arg-type]
+    made = controller(FakeBench(tokens=10), of=state(root(), budget=budget))
+    assert made.run() == why
+    spent = sum(e.tokens for e in events(made) if isinstance(e, Attempted | Finished))
+    assert 300 <= spent == budget.spent.tokens < 400
 
 
-def test_a_lost_worker_costs_its_assignment_only() -> None:
-    script = Script([[("1", 1.3, None)]], faults={1})
-    controller, _, why = search(script)
-    assert controller.tally.faults == 1
-    assert controller.lineage.best.speedup == 1.3
-    assert why == "exhausted"
+def test_nothing_left_ends_the_search() -> None:
+    bench = FakeBench(limit=0)
+    made = controller(bench, of=state(root(), thresholds=OFF))
+    assert made.run() == "exhausted"
+    assert len(bench.asked) == 1
 
 
-def test_workers_that_always_die_use_up_the_budget() -> None:
-    script = Script([], faults=set(range(1000)))
-    controller, _, why = search(script, attempts=5)
-    assert why == "attempts"
-    assert controller.tally.faults == 5
+def test_the_same_seed_gives_the_same_events_and_another_seed_others() -> None:
+    runs = []
+    for seed in (1, 1, 2):
+        made = controller(seed=seed, planner=TeamPlanner(), workers=4, attempts=60)
+        made.run()
+        runs.append(facts(events(made)))  # type: ignore[arg-type]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_the_same_candidate_from_two_workers_is_counted_but_judged_once() -> None:
+    made = controller(FakeBench(costs=(40,) * 5), planner=TeamPlanner(policies=("best",)),
+                      workers=4, attempts=80)
+    made.run()
+    seen = [e.fingerprint for e in events(made) if isinstance(e, Attempted) and not e.duplicate]
+    assert len(seen) == len(set(seen)) == made.state.tally.attempts
+
+
+def test_evidence_carries_what_was_learnt() -> None:
+    bench = FakeBench()
+    made = controller(bench, planner=GreedyPlanner(attempts_per_worker=8))
+    made.run()
+    assert len({a.seed for a in bench.asked}) == len(bench.asked)
+    last = bench.asked[-1]
+    assert last.experience["fake"].proposed > 10
+    assert last.experience["fake"].gain > 0.0
+    assert set(last.rules) >= {"cheaper-1", "cheaper-2"}
+    assert any("helped" in sentence for sentence in last.insights)
+    assert last.failures
+    assert not bench.asked[0].experience
+
+
+def test_experience_adds_up_to_the_speedup() -> None:
+    made = controller(attempts=60)
+    made.run()
+    total = 1.0
+    for name, experience in made.state.tally.experience().items():
+        total *= 2.718281828459045 ** experience.gain
+        assert name in ("fake", "integrator")
+    assert total == pytest.approx(made.state.lineage.best.speedup)
 
 
 def test_team_gives_each_worker_another_direction() -> None:
-    script = Script([])
-    search(script, planner=TeamPlanner(workers=4))
-    first_round = script.asked[:4]
-    assert len({a.directions for a in first_round}) == 4
-    assert [a.worker for a in first_round] == [0, 1, 2, 3]
-    assert all(len(a.directions) == 1 for a in first_round)
+    made = controller(planner=TeamPlanner(), workers=4)
+    made.run()
+    first = [e for e in events(made) if isinstance(e, Assigned)][:4]
+    assert [e.worker for e in first] == [0, 1, 2, 3]
+    assert len({e.directions for e in first}) == 4
+    assert all(len(e.directions) == 1 for e in first)
 
 
-def test_team_moves_on_when_a_direction_is_exhausted() -> None:
-    script = Script([])
-    _, _, why = search(script, planner=TeamPlanner(workers=4))
-    assert why == "exhausted"
-    asked = [(a.base.number, a.directions[0]) for a in script.asked]
-    assert sorted(asked) == sorted((0, d) for d in Direction)
+def test_work_is_stolen_when_a_direction_is_exhausted() -> None:
+    """Nothing is proposed at all, so all five directions run dry, the fifth by a free worker."""
+    made = controller(FakeBench(limit=0), planner=TeamPlanner(), workers=4,
+                      of=state(root(), thresholds=OFF))
+    assert made.run() == "exhausted"
+    asked = [(e.base, e.directions[0]) for e in events(made) if isinstance(e, Assigned)]
+    assert sorted(asked) == sorted((0, d.value) for d in Direction)
 
 
-def test_team_goes_back_to_earlier_nodes() -> None:
-    """After a commit, directions open on the best node come first, then those left elsewhere."""
-    script = Script([[("1", 1.5, None)]])
-    search(script, planner=TeamPlanner(workers=1))
-    bases = [a.base.number for a in script.asked]
-    assert bases[0] == 0
-    assert bases[1:6] == [1] * 5
-    assert set(bases[6:]) == {0}
+def test_a_team_starts_from_different_nodes_once_there_are_some() -> None:
+    made = controller(planner=TeamPlanner(), workers=4, attempts=100)
+    made.run()
+    at: dict[int, int] = {}
+    apart = 0
+    for event in events(made):
+        if isinstance(event, Assigned) and not event.parts:
+            at[event.worker] = event.base
+            apart = max(apart, len(set(at.values())))
+    assert apart > 1
+    assert {e.policy for e in events(made) if isinstance(e, Assigned)} >= {"best", "diverse"}
 
 
-def test_lineage_refuses_orphans() -> None:
-    lineage = Lineage(root())
-    with pytest.raises(ValueError, match="no parent"):
-        lineage.add(Node(1, 5, assembly("s_endpgm"), b"", "0" * 64, 1.1, RESOURCES))
-    with pytest.raises(ValueError, match="would not be"):
-        lineage.add(Node(3, 0, assembly("s_endpgm"), b"", "0" * 64, 1.1, RESOURCES))
+def test_an_error_in_a_worker_costs_one_attempt() -> None:
+    class Broken(FakeBench):
+        def judge(self, assignment, proposal, assembly, mark):  # type: ignore[no-untyped-def]
+            if len(self.judged) == 3:
+                self.judged.append("")
+                raise RuntimeError("out of luck")
+            return super().judge(assignment, proposal, assembly, mark)
+
+    bench = Broken()
+    made = controller(bench, attempts=20)
+    assert made.run() == "attempts"
+    [fault] = [e for e in events(made) if isinstance(e, Fault)]
+    assert fault.reason == "RuntimeError: out of luck"
+    assert not fault.abandoned
+    assert made.state.budget.used == 20
+    assert len(bench.judged) == 20
 
 
-def test_path_leads_from_the_root() -> None:
-    script = Script([[("1", 1.1, None)], [("2", 1.2, None)]])
-    controller, _, _ = search(script)
-    assert [n.number for n in controller.lineage.path(controller.lineage.best)] == [0, 1, 2]
+def test_workers_that_always_fail_end_the_search() -> None:
+    class Broken(FakeBench):
+        def propose(self, assignment):  # type: ignore[no-untyped-def]
+            raise RuntimeError("no proposer")
+            yield
+
+    made = controller(Broken(), attempts=1000)
+    assert made.run() == "faults"
+    assert made.state.tally.faults == 20
+
+
+def test_ctrl_c_is_an_end_that_is_recorded() -> None:
+    class Interrupted(FakeBench):
+        def judge(self, assignment, proposal, assembly, mark):  # type: ignore[no-untyped-def]
+            if len(self.judged) == 5:
+                raise KeyboardInterrupt
+            return super().judge(assignment, proposal, assembly, mark)
+
+    made = controller(Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        made.run()
+    last = events(made)[-1]
+    assert isinstance(last, Ended)
+    assert last.why == "interrupted"
+    assert last.attempts == 5
+
+
+def test_commits_name_their_place_in_the_tree() -> None:
+    made = controller(attempts=40)
+    made.run()
+    for event in events(made):
+        if isinstance(event, Committed):
+            node = made.state.lineage[event.node]
+            assert (event.parent, event.sha256, event.speedup) == (
+                node.parent, node.sha256, node.speedup)
+            assert event.candidate == node.candidate
+            assert event.windows == node.windows
+    assert lineage_of(made)[0] == (None, 1.0, (40,) * 25)

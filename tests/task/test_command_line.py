@@ -154,7 +154,7 @@ def test_list_for_machines(optimised: Path) -> None:
         (("gates.epsilon=-1",), ["gates.epsilon", "negative"]),
         (("gates.repeats=2",), ["gates.repeats", "3"]),
         (("search.workers=0",), ["search.workers"]),
-        (("search.executor=ray",), ["search.executor", "ray"]),
+        (("search.executor=cloud",), ["search.executor", "cloud"]),
         (("oracle.families=[nomral]",), ["nomral", "normal"]),
         (("kernel.symbol=wrong_symbol",), ["wrong_symbol", "layer_norm_kernel_func"]),
         (("kernel.source.distribution=no-such-wheel",), ["no-such-wheel", "pip install"]),

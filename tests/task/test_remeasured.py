@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.registry import Registry
 from asmevo.report.result import Result, Status
 from asmevo.task import optimize
 
@@ -24,3 +25,10 @@ def test_the_second_look_decides(
     assert result.commits > 0
     assert (result.status, result.speedup_again) == (status, again)
     assert ("was not faster" in caplog.text) is (status is Status.NONE)
+    registry, original = Registry(str(result.registry)), str(result.original_sha256)
+    best = next(r for r in registry.replacements(original_sha256=original)
+                if r.object_sha256 == result.replacement_sha256)
+    assert (best.speedup_again, best.withdrawn) == (again, status is Status.NONE)
+    if status is Status.NONE:
+        found = registry.find_replacement(original, allow_modelled=True)
+        assert found is None or found.object_sha256 != best.object_sha256

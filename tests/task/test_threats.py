@@ -53,7 +53,7 @@ def test_all_are_caught(run: RunTask, tmp_path: Path) -> None:
 
 def test_what_gets_through_ends_with_1(run: RunTask) -> None:
     """Gates that look at nothing but time."""
-    blind = "asmevo.threats.weaker.Blind"
+    blind = "asmevo.threats.blind.Blind"
     result = run("task=threats", "task.kernels=[scaled_sum]", "task.rows=[B20]",
                  "gates.isolate=false", "gates.sanitize=false",
                  f"gates.static={{_target_: {blind}, gate: G1}}",

@@ -77,8 +77,8 @@ class Emulator:
     guarantees the result, so a kernel that reads too early always gets the stale value; for a
     dispatch that relies on time, results return some instructions after issue, and waves stay
     closer together. Stores take effect when they issue. Registers and LDS are undefined at launch
-    and filled from `LaunchState.poison`. Floating point follows the MODE register, and the NaN that
-    arithmetic gives is always the canonical quiet one (f32 0x7fc00000). ``s_memtime`` counts four
+    and filled from `LaunchState.poison`. Floating point follows the MODE register, and every NaN
+    that arithmetic gives is the quiet one of `LaunchState.nan`. ``s_memtime`` counts four
     cycles for each instruction of its wave.
 
     Workgroups run as if each were alone, in launch order, as long as none touches what another
@@ -415,7 +415,7 @@ class EmulatedKernel:
                 self._core, memory, order, grid=dispatch.grid, workgroup=dispatch.workgroup,
                 user_sgprs=user_sgprs, group_id_sgprs=self._layout.workgroup_ids,
                 work_item_dimensions=self._layout.work_item_dimensions, lds_bytes=lds_bytes,
-                poison=state.poison & _POISON_MASK,
+                poison=state.poison & _POISON_MASK, nan=state.nan,
                 instruction_budget=budget, resident=self._resident(dispatch, state, lds_bytes),
                 threads=min(self._emulator.threads, self._with_scratch(dispatch)),
                 seconds=self._emulator.watchdog_seconds, trace=trace,

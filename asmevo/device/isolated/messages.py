@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import msgpack
 
-from asmevo.device.device import LaunchState, Timing, TimingSource, WorkgroupOrder
+from asmevo.device.device import LaunchState, NanBits, Timing, TimingSource, WorkgroupOrder
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.errors import AsmEvoError
 
@@ -88,12 +88,12 @@ def to_dispatch(message: Mapping[str, Any]) -> Dispatch:
 
 
 def from_state(state: LaunchState) -> list[Any]:
-    return [state.poison, state.order.value, state.resident]
+    return [state.poison, state.order.value, state.resident, state.nan.value]
 
 
 def to_state(values: list[Any]) -> LaunchState:
-    poison, order, resident = values
-    return LaunchState(poison, WorkgroupOrder(order), resident)
+    poison, order, resident, nan = values
+    return LaunchState(poison, WorkgroupOrder(order), resident, NanBits(nan))
 
 
 def from_timing(timing: Timing) -> Message:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from asmevo.codeobject.container import CodeObject
 from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import MAX_BYTES
+from asmevo.dispatch.captured.elements import check_elements, written_pointers
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.captured.folder import capture_folders, read_capture
 from asmevo.dispatch.captured.replay import replay
@@ -33,13 +35,16 @@ class CapturedOracle:
         """The dispatches of all captures, visible ones first.
 
         Raises `CaptureError` when there is no visible one, or one is of another code object or
-        kernel.
+        kernel, or calls its elements what they are not.
         """
-        object_sha256 = hashlib.sha256(kernel.source.read()).hexdigest()
+        data = kernel.source.read()
+        object_sha256 = hashlib.sha256(data).hexdigest()
+        pointers = written_pointers(CodeObject.parse(data), symbol)
         found: list[Dispatch] = []
         taken: set[str] = set()
         for held_out, capture in self.captures():
             check_kernel(capture, object_sha256, symbol)
+            check_elements(capture, pointers)
             if capture.name in taken:
                 raise CaptureError(f"the oracle has two captures named '{capture.name}'")
             taken.add(capture.name)

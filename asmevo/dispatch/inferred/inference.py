@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asmevo.codeobject.container import Kernel as ObjectKernel
 from asmevo.dispatch.dispatch import ElementType, Role
@@ -48,6 +49,7 @@ from asmevo.isa.program import Program
 
 log = logging.getLogger(__name__)
 
+_MOST_STRADDLED = 0.02  # share of elements
 _LEAST_WRITTEN = 0.52  # the gates refuse an output of which half is never written
 _ENOUGH = 2  # shapes that proposers see, and that they do not
 _ORDINARY_EXTENT = 640  # where one workgroup does everything
@@ -311,6 +313,9 @@ class Inference:
                 continue
             if mask.mean() < _LEAST_WRITTEN:
                 raise PartlyWritten(pointer.name, float(mask.mean()))
+            if _straddled(mask, min(kind.size for kind in pointer.elements)):
+                raise RefusedLaunch(f"it writes parts of elements of '{pointer.name}': a stride is "
+                                    "no multiple of their size")
             values = np.frombuffer(touched.after[pointer.name], np.uint8)[mask]
             if len(values) > 1 and (values == values[0]).all():
                 raise RefusedLaunch(f"it fills '{pointer.name}' with a single value")
@@ -434,6 +439,15 @@ class Inference:
             ElementType, bool]:
         return settled(pointer.elements,
                        b"".join(written(pointer.name, shape) for shape in shapes))
+
+
+def _straddled(mask: NDArray[np.bool_], size: int) -> bool:
+    """Whether elements are written in parts. A byte that became what it was looks unwritten."""
+    elements = mask[:len(mask) // size * size].reshape(-1, size)
+    if not len(elements):
+        return False
+    partly = elements.any(axis=1) & ~elements.all(axis=1)
+    return bool(np.mean(partly) > _MOST_STRADDLED)
 
 
 def _has_bounds(prober: Prober) -> bool:

@@ -53,7 +53,8 @@ def _plan(context: RuleContext) -> tuple[int, int, dict[int, str]]:
     }
     wide = {
         index: text for index in range(len(program))
-        if index not in violating and (text := _promoted(context, index)) is not None
+        if index not in violating and index not in context.cold
+        and (text := _promoted(context, index)) is not None
     }
     # best[parity] = (cost, misaligned so far) with the next instruction at 4 * parity modulo 8.
     best: list[tuple[float, int] | None] = [None, None]

@@ -64,7 +64,8 @@ class FuseDpp(Rule):
 def _user(context: RuleContext, index: int) -> tuple[int, str] | None:
     """The one operation that a DPP move feeds, and its fused text."""
     move = context.program.instructions[index]
-    if move.mnemonic != "v_mov_b32_dpp" or index in context.indexed:
+    if (move.mnemonic != "v_mov_b32_dpp" or index in context.indexed
+            or index in context.cold):
         return None
     shuffle = _SHUFFLE.search(move.text)
     if (shuffle is None or not any(move.modifier(name) is not None for name in _TOTAL)

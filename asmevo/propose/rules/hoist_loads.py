@@ -36,7 +36,8 @@ class HoistLoads(Rule):
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
         blocks = [
             block for block in context.cfg.blocks
-            if any(_is_load(context, i) for i in range(block.start, block.end))
+            if block.start not in context.cold
+            and any(_is_load(context, i) for i in range(block.start, block.end))
         ]
         if not blocks:
             return

@@ -45,6 +45,7 @@ class IdentityMoves(Rule):
         found = [
             index for index, instruction in enumerate(context.program.instructions)
             if is_identity(instruction, context.live[index]) and index not in context.indexed
+            and index not in context.cold
         ]
         if not found:
             return

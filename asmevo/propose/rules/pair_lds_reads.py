@@ -103,7 +103,8 @@ def _pairs(context: RuleContext) -> list[tuple[int, int]]:
     instructions = context.program.instructions
     for index in range(len(instructions) - 1):
         first, second = instructions[index], instructions[index + 1]
-        if (index in used or index + 1 in context.labelled or index in context.indexed
+        if (index in used or index in context.cold or index + 1 in context.labelled
+                or index in context.indexed
                 or not (_is_read(first) and _is_read(second))):
             continue
         target, address = first.operands

@@ -30,7 +30,7 @@ class RelaxWaits(Rule):
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
         waits = [
             index for index, i in enumerate(context.program.instructions)
-            if i.wait is not None and index not in context.guards
+            if i.wait is not None and index not in context.guards and index not in context.cold
         ]
         if not waits:
             return

@@ -45,7 +45,8 @@ class ScheduleBlocks(Rule):
 
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
         blocks = [
-            (b.start, b.end) for b in context.cfg.blocks if b.end - b.start >= self._smallest]
+            (b.start, b.end) for b in context.cfg.blocks
+            if b.end - b.start >= self._smallest and b.start not in context.cold]
         variants = [(i, assume) for i in self._intervals for assume in (False, True)]
         for interval, assume in variants:
             yield from self._scheduled(context, blocks, interval, assume)

@@ -20,7 +20,7 @@ class TrimNops(Rule):
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
         found: list[tuple[int, int | None]] = []
         for index, i in enumerate(context.program.instructions):
-            if i.unit is Unit.NOP and i.op == "s_nop":
+            if i.unit is Unit.NOP and i.op == "s_nop" and index not in context.cold:
                 smallest = smallest_nop(context.program, index)
                 if smallest is None or smallest < i.operands[0].value:
                     found.append((index, smallest))

@@ -57,6 +57,7 @@ class Bench:
     narrow: bool = False
     # Further bits of MODE.
     mode: int = 0xC0
+    nan: int = 0
 
     def run(self, body: Sequence[str], *, vector: Mapping[int, U32] | None = None,
             scalar: Mapping[int, int] | None = None, exec_mask: int = ALL_LANES, scc: int = 0,
@@ -120,7 +121,7 @@ class Bench:
             self.program(program), memory, order, grid=(groups, 1, 1), workgroup=(workgroup, 1, 1),
             user_sgprs=list(sgprs), group_id_sgprs=(80, -1, -1), work_item_dimensions=1,
             lds_bytes=lds_bytes, poison=poison, instruction_budget=budget,
-            private_bytes=private_bytes, prompt_returns=self.prompt_returns)
+            private_bytes=private_bytes, prompt_returns=self.prompt_returns, nan=self.nan)
 
 
     @staticmethod

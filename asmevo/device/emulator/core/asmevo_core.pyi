@@ -85,14 +85,16 @@ def launch(program: Program, memory: Memory, order: npt.NDArray[np.uint32], *,
            resident: int = 1, threads: int = 1, seconds: float = 0.0,
            trace: Trace | None = None, private_bytes: int = 0, entry: int = 0,
            prompt_returns: bool = False, sanitizer: Sanitizer | None = None,
-           everyone: npt.NDArray[np.uint32] | None = None, together: bool = False) -> int:
+           everyone: npt.NDArray[np.uint32] | None = None, together: bool = False,
+           nan: int = 0) -> int:
     """Run the workgroups of ``order`` (linear ids); returns the wave-instructions executed.
 
     Workgroups that depend on one another run ``resident`` at a time, the others on ``threads``
     host threads; the result does not depend on the number of threads. ``seconds`` of host time end
     the launch, 0 never does. A work-item has ``private_bytes`` of scratch; ``entry`` is the index
     of the first instruction. With ``prompt_returns`` results of loads return after some
-    instructions even when nothing waits for them. A launch with a ``sanitizer`` takes one thread.
+    instructions even when nothing waits for them. ``nan`` chooses the quiet NaN that arithmetic
+    gives: 1 sets its sign, 2 all of its payload. A launch with a ``sanitizer`` takes one thread.
     Raises `FaultError`, ValueError for an impossible launch, and what a signal handler raises.
     """
 

@@ -90,7 +90,8 @@ u32 add_pair(u32 a, u32 b) {
   };
   return half(0) | half(16);
 }
-constexpr auto add_pk_f16 = add_pair<f16_to_f32, f32_to_f16>;
+constexpr auto add_pk_f16 = add_pair<[](u32 x) { return f16_to_f32(x); },
+                                     [](u32 x) { return f32_to_f16(x); }>;
 constexpr auto add_pk_bf16 = add_pair<bf16_to_f32, f32_to_bf16>;
 
 // LDS flushes denormals as the mode says: both ways in additions, f64 excepted; in comparisons only

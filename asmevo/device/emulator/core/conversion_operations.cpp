@@ -52,13 +52,13 @@ void to_half(Wave& w, const Step& s) {
   }
   const u32* a = w.row(s.src[0], 0);
   u32* out = w.begin_write(s.dst);
-  const u32 in = w.fp.keep_in;
-  ASMEVO_LANES(i) out[i] = f32_to_f16(flush(a[i], in));
+  const u32 in = w.fp.keep_in, nan = w.fp.nan_half;
+  ASMEVO_LANES(i) out[i] = f32_to_f16(flush(a[i], in), nan);
   w.end_write(s.dst);
 }
 // Exact, and no f32 denormal.
 u32 widen(const FpMode& fp, u32 a) {
-  return f16_to_f32(static_cast<u32>(Half::flush(a, fp.half.keep_in)));
+  return f16_to_f32(static_cast<u32>(Half::flush(a, fp.half.keep_in)), fp.nan);
 }
 
 template <bool Signed>
@@ -140,11 +140,14 @@ void to_float8_stochastic(Wave& w, const Step& s) {
 template <u32 Mantissa>
 void from_float8(Wave& w, const Step& s) {
   if (s.omod != 0 || (s.flags & kFlagClamp) != 0) [[unlikely]] {
-    return LaneHandler<F32(U32), fnuz8_to_f32<Mantissa>, HighHalf::kZero>::run(w, s);
+    return LaneHandler<F32(U32), [](const FpMode& fp, u32 x) {
+      return fnuz8_to_f32<Mantissa>(x, fp.nan);
+    }, HighHalf::kZero>::run(w, s);
   }
   const u32* a = w.row(s.src[0], 0);
   u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = fnuz8_to_f32<Mantissa>(a[i]);
+  const u32 nan = w.fp.nan;
+  ASMEVO_LANES(i) out[i] = fnuz8_to_f32<Mantissa>(a[i], nan);
   w.end_write(s.dst);
 }
 template <u32 Mantissa>
@@ -152,17 +155,18 @@ void from_float8_pair(Wave& w, const Step& s) {
   const u32* a = w.row(s.src[0], 0);
   u32* out0 = w.begin_write(s.dst);
   u32* out1 = out0 + kLanes;
+  const u32 nan = w.fp.nan;
   ASMEVO_LANES(i) {
     const u32 pair = a[i];
-    out0[i] = fnuz8_to_f32<Mantissa>(pair);
-    out1[i] = fnuz8_to_f32<Mantissa>(pair >> 8);
+    out0[i] = fnuz8_to_f32<Mantissa>(pair, nan);
+    out1[i] = fnuz8_to_f32<Mantissa>(pair >> 8, nan);
   }
   w.end_write(s.dst, 2);
 }
 
 // Two f16 towards zero, whatever the mode; an f32 denormal becomes a zero either way.
 u32 toward_zero(const FpMode& fp, u32 a) {
-  return static_cast<u32>(Half::flush(f32_to_f16_toward_zero(a), fp.half.keep_out));
+  return static_cast<u32>(Half::flush(f32_to_f16_toward_zero(a, fp.nan_half), fp.half.keep_out));
 }
 u32 to_half_pair(const FpMode& fp, u32 a, u32 b) {
   return toward_zero(fp, a) | (toward_zero(fp, b) << 16);
@@ -174,8 +178,9 @@ void to_half_pair_toward_zero(Wave& w, const Step& s) {
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
   u32* out = w.begin_write(s.dst);
+  const u32 nan = w.fp.nan_half;
   ASMEVO_LANES(i) {
-    out[i] = f32_to_f16_toward_zero(a[i]) | (f32_to_f16_toward_zero(b[i]) << 16);
+    out[i] = f32_to_f16_toward_zero(a[i], nan) | (f32_to_f16_toward_zero(b[i], nan) << 16);
   }
   w.end_write(s.dst);
 }

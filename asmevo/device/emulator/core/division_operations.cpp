@@ -31,13 +31,15 @@ struct Scaled {
 };
 
 template <class F>
-Scaled scale_operand(u64 value, u64 denominator, u64 numerator) {
+Scaled scale_operand(u64 value, u64 denominator, u64 numerator, u8 nan) {
   constexpr bool kIsWide = F::kMantissa == 52;
   constexpr i32 kNear = kIsWide ? 768 : 96;     // exponents apart: the quotient nears overflow
   constexpr i32 kPower = kIsWide ? 128 : 64;
   constexpr i32 kSmall = kIsWide ? 53 : 23;
-  const auto scaled = [value](i32 power) { return soft::scale<F>(value, power, FpControl{}); };
-  if (F::is_zero(numerator) || F::is_zero(denominator)) return {F::kNan, false};
+  FpControl exact;
+  exact.nan = nan;
+  const auto scaled = [&](i32 power) { return soft::scale<F>(value, power, exact); };
+  if (F::is_zero(numerator) || F::is_zero(denominator)) return {F::nan(nan), false};
   const Number d = soft::unpack<F>(denominator, true), n = soft::unpack<F>(numerator, true);
   const bool finite = d.is(Number::Kind::kFinite), both = finite && n.is(Number::Kind::kFinite);
   const bool tiny_reciprocal = finite && is_tiny_quotient<F>(soft::one(), d);
@@ -61,9 +63,10 @@ void div_scale(Wave& w, const Step& s) {
   using F = typename T::Format;
   const Source<T> value(w, s, 0), denominator(w, s, 1), numerator(w, s, 2);
   Destination<T> out(w, s, false);
+  const u8 nan = control_of(w.fp, T{}).nan;
   u64 mask = 0;
   for (std::size_t i = 0; i < kLanes; ++i) {
-    const Scaled r = scale_operand<F>(value[i], denominator[i], numerator[i]);
+    const Scaled r = scale_operand<F>(value[i], denominator[i], numerator[i], nan);
     mask |= u64{r.flag} << i;
     out.set(i, r.value);
   }

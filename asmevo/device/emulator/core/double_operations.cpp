@@ -13,18 +13,18 @@ namespace {
 using soft::Wide;
 
 double as_double(u64 x) { return std::bit_cast<double>(x); }
-u64 canonical_bits(double x) { return x != x ? Wide::kNan : std::bit_cast<u64>(x); }
+u64 canonical(const FpMode& fp, double x) { return x != x ? fp.nan_wide : std::bit_cast<u64>(x); }
 
 u64 add(const FpMode& fp, u64 a, u64 b) {
-  if (fp.plain_wide) return canonical_bits(as_double(a) + as_double(b));
+  if (fp.plain_wide) return canonical(fp, as_double(a) + as_double(b));
   return soft::add<Wide>(a, b, fp.wide);
 }
 u64 multiply(const FpMode& fp, u64 a, u64 b) {
-  if (fp.plain_wide) return canonical_bits(as_double(a) * as_double(b));
+  if (fp.plain_wide) return canonical(fp, as_double(a) * as_double(b));
   return soft::multiply<Wide>(a, b, fp.wide);
 }
 u64 fused(const FpMode& fp, u64 a, u64 b, u64 c) {
-  if (fp.plain_wide) return canonical_bits(std::fma(as_double(a), as_double(b), as_double(c)));
+  if (fp.plain_wide) return canonical(fp, std::fma(as_double(a), as_double(b), as_double(c)));
   return soft::fused<Wide>(a, b, c, fp.wide);
 }
 template <bool Maximum>
@@ -44,7 +44,7 @@ u64 trig_preop(const FpMode& fp, u64 a, u32 segment) {
   for (u32 k = 0; k < 53; ++k) bits = bits << 1 | two_over_pi_bit(shift + k);
   i32 power = -53 - static_cast<i32>(shift);
   if (exponent >= 1968) power += 128;
-  const soft::Number n = soft::unpack<Wide>(canonical_bits(static_cast<double>(bits)), true);
+  const soft::Number n = soft::unpack<Wide>(std::bit_cast<u64>(static_cast<double>(bits)), true);
   return soft::scale<Wide>(soft::pack<Wide>(n, FpControl{}), power, fp.wide);
 }
 

@@ -14,7 +14,7 @@ inline constexpr u32 kFnuzBias = 1u << (6 - Mantissa);
 
 // The low byte of `x`; exact.
 template <u32 Mantissa>
-inline u32 fnuz8_to_f32(u32 x) {
+inline u32 fnuz8_to_f32(u32 x, u32 nan) {
   constexpr u32 kRebias = 127 - kFnuzBias<Mantissa>;
   const u32 magnitude = (x & 0x7fu) << (23 - Mantissa);
   // With an exponent one higher a denormal's value appears above that power of two; for the other
@@ -23,7 +23,7 @@ inline u32 fnuz8_to_f32(u32 x) {
   const float tiny = as_float(magnitude + kLeast) - as_float(kLeast);
   const float normal = as_float(magnitude + (kRebias << 23));
   const u32 number = as_bits(tiny < normal ? tiny : normal);
-  return (x & 0xffu) == kFnuzNan ? kQuietNan : number | ((x & 0x80u) << 24);
+  return (x & 0xffu) == kFnuzNan ? nan : number | ((x & 0x80u) << 24);
 }
 
 // Round to nearest even. What would round past the largest value, and infinities, become `overflow`:

@@ -8,9 +8,8 @@
 namespace asmevo {
 
 inline constexpr u32 kExponent = 0x7f800000u;
-// Every NaN that arithmetic or a conversion gives has this one payload, on every host. Hardware hands
-// on an operand's payload, quieted, but neither the ISA nor its pseudo-code says which operand's, so
-// no kernel can rely on it. Operations whose pseudo-code names the NaN they return (min, max, med3,
+// Every NaN that arithmetic or a conversion gives is the one that the launch chose (FpMode), on every
+// host; this one unless it says otherwise. Operations whose pseudo-code names the NaN they return (min, max, med3,
 // div_fixup) return that one.
 inline constexpr u32 kQuietNan = 0x7fc00000u;
 
@@ -21,7 +20,8 @@ inline u32 as_bits(float x) { return std::bit_cast<u32>(x); }
 inline u32 flush(u32 x, u32 keep) {
   return (x & kExponent) == 0 ? x & keep : x;
 }
-inline u32 canonical(float x) { return x != x ? kQuietNan : as_bits(x); }
+// `nan` for any NaN.
+inline u32 canonical(float x, u32 nan) { return x != x ? nan : as_bits(x); }
 
 // Truncate with saturation; NaN gives 0.
 inline u32 to_u32(float x) {
@@ -37,10 +37,10 @@ inline float from_u32(u32 x) { return static_cast<float>(static_cast<double>(x))
 inline float from_i32(u32 x) { return static_cast<float>(static_cast<double>(static_cast<i32>(x))); }
 
 // Round to nearest even; f16 denormals are kept (the denormal mode of f16 and f64).
-inline u32 f32_to_f16(u32 x) {
+inline u32 f32_to_f16(u32 x, u32 nan = 0x7e00u) {
   const u32 sign = (x >> 16) & 0x8000u;
   const u32 magnitude = x & ~kSignBit;
-  if (magnitude > kExponent) return 0x7e00u;
+  if (magnitude > kExponent) return nan;
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to 2^16 or more
   if (magnitude < 0x38800000u) {                        // below 2^-14: denormal result
     // Adding 1/2 aligns the result's last bit with the sum's, so the addition rounds.
@@ -50,10 +50,10 @@ inline u32 f32_to_f16(u32 x) {
   const u32 odd = (magnitude >> 13) & 1u;
   return sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13);
 }
-inline u32 f16_to_f32(u32 half) {
+inline u32 f16_to_f32(u32 half, u32 nan = kQuietNan) {
   const u32 sign = (half & 0x8000u) << 16;
   const u32 magnitude = half & 0x7fffu;
-  if (magnitude > 0x7c00u) return kQuietNan;
+  if (magnitude > 0x7c00u) return nan;
   if (magnitude == 0x7c00u) return sign | kExponent;
   if (magnitude < 0x400u) return sign | as_bits(static_cast<float>(magnitude) * 0x1p-24f);
   return sign | ((magnitude << 13) + 0x38000000u);
@@ -61,10 +61,10 @@ inline u32 f16_to_f32(u32 half) {
 
 
 // Towards zero: a finite value never becomes an infinity.
-inline u32 f32_to_f16_toward_zero(u32 x) {
+inline u32 f32_to_f16_toward_zero(u32 x, u32 nan) {
   const u32 sign = (x >> 16) & 0x8000u;
   const u32 magnitude = x & ~kSignBit;
-  if (magnitude > kExponent) return 0x7e00u;
+  if (magnitude > kExponent) return nan;
   if (magnitude == kExponent) return sign | 0x7c00u;
   if (magnitude >= 0x47800000u) return sign | 0x7bffu;
   if (magnitude < 0x38800000u) return sign | static_cast<u32>(as_float(magnitude) * 0x1p24f);

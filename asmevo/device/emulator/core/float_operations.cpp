@@ -34,16 +34,20 @@ bool needs_exact(const Wave& w, const Step& s) { return w.fp.directed || s.omod 
 // Transcendentals take and give no denormals in any mode (LLVM, AMDGPULegalizerInfo: v_exp, v_log,
 // v_rcp and v_rsq "do not support denormals"), and no rounding mode applies to them.
 template <auto F>
+u32 transcendental_of(u32 a, u32 nan) {
+  return flush(canonical(F(as_float(flush(a, kSignBit))), nan), kSignBit);
+}
+template <auto F>
+u32 transcendental_lane(const FpMode& fp, u32 a) { return transcendental_of<F>(a, fp.nan); }
+template <auto F>
 void transcendental(Wave& w, const Step& s) {
-  constexpr auto kLane = [](u32 a) -> u32 {
-    return flush(canonical(F(as_float(flush(a, kSignBit)))), kSignBit);
-  };
   if (s.omod != 0) [[unlikely]] {
-    return LaneHandler<F32(F32), kLane, HighHalf::kZero>::run(w, s);
+    return LaneHandler<F32(F32), transcendental_lane<F>, HighHalf::kZero>::run(w, s);
   }
   const u32* a = w.row(s.src[0], 0);
   u32* out = w.begin_write(s.dst);
-  ASMEVO_LANES(i) out[i] = kLane(a[i]);
+  const u32 nan = w.fp.nan;
+  ASMEVO_LANES(i) out[i] = transcendental_of<F>(a[i], nan);
   finish(w, s, out);
 }
 
@@ -54,8 +58,8 @@ void unary(Wave& w, const Step& s) {
   }
   const u32* a = w.row(s.src[0], 0);
   u32* out = w.begin_write(s.dst);
-  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
-  ASMEVO_LANES(i) out[i] = flush(canonical(F(as_float(flush(a[i], in)))), keep);
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out, nan = w.fp.nan;
+  ASMEVO_LANES(i) out[i] = flush(canonical(F(as_float(flush(a[i], in))), nan), keep);
   finish(w, s, out);
 }
 
@@ -67,10 +71,10 @@ void binary(Wave& w, const Step& s) {
   const u32* a = w.row(s.src[0], 0);
   const u32* b = w.row(s.src[1], 1);
   u32* out = w.begin_write(s.dst);
-  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out, nan = w.fp.nan;
   ASMEVO_LANES(i) {
     const float r = F(as_float(flush(a[i], in)), as_float(flush(b[i], in)));
-    out[i] = flush(canonical(r), keep);
+    out[i] = flush(canonical(r, nan), keep);
   }
   finish(w, s, out);
 }
@@ -84,11 +88,11 @@ void ternary(Wave& w, const Step& s) {
   const u32* b = w.row(s.src[1], 1);
   const u32* c = w.row(s.src[2], 2);
   u32* out = w.begin_write(s.dst);
-  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out, nan = w.fp.nan;
   ASMEVO_LANES(i) {
     const float r =
         F(as_float(flush(a[i], in)), as_float(flush(b[i], in)), as_float(flush(c[i], in)));
-    out[i] = flush(canonical(r), keep);
+    out[i] = flush(canonical(r, nan), keep);
   }
   finish(w, s, out);
 }
@@ -165,10 +169,10 @@ void packed(Wave& w, const Step& s) {
   const u32 *const c1 = Sources == 3 ? packed_row(w, s, 2, 1) : a1;
   u32* out0 = w.begin_write(s.dst);
   u32* out1 = out0 + kLanes;
-  const u32 in = w.fp.keep_in, keep = w.fp.keep_out;
-  const auto one = [in, keep](u32 a, u32 b, u32 c) {
+  const u32 in = w.fp.keep_in, keep = w.fp.keep_out, nan = w.fp.nan;
+  const auto one = [in, keep, nan](u32 a, u32 b, u32 c) {
     const float r = F(as_float(flush(a, in)), as_float(flush(b, in)), as_float(flush(c, in)));
-    return flush(canonical(r), keep);
+    return flush(canonical(r, nan), keep);
   };
   if (w.fp.directed) [[unlikely]] {
     for (std::size_t i = 0; i < kLanes; ++i) {
@@ -227,7 +231,7 @@ u64 scaled(const FpMode& fp, u32 a, i32 n) {
   const i32 exponent = n < -400 ? -400 : n > 400 ? 400 : n;
   const auto power = std::bit_cast<double>(static_cast<u64>(exponent + 1023) << 52);
   const double product = static_cast<double>(as_float(flush(a, fp.keep_in))) * power;
-  return flush(canonical(static_cast<float>(product)), fp.keep_out);
+  return flush(canonical(static_cast<float>(product), fp.nan), fp.keep_out);
 }
 template <bool Maximum>
 u64 exact_extreme(const FpMode& fp, u32 a, u32 b) {

@@ -16,19 +16,19 @@ using soft::Single;
 float wide(u32 x) { return as_float(f16_to_f32(x)); }
 
 u32 add(const FpMode& fp, u32 a, u32 b) {
-  if (fp.plain_half) return f32_to_f16(as_bits(wide(a) + wide(b)));
+  if (fp.plain_half) return f32_to_f16(as_bits(wide(a) + wide(b)), fp.nan_half);
   return static_cast<u32>(soft::add<Half>(a, b, fp.half));
 }
 u32 subtract(const FpMode& fp, u32 a, u32 b) { return add(fp, a, b ^ 0x8000u); }
 u32 subtract_reversed(const FpMode& fp, u32 a, u32 b) { return add(fp, b, a ^ 0x8000u); }
 u32 multiply(const FpMode& fp, u32 a, u32 b) {
-  if (fp.plain_half) return f32_to_f16(as_bits(wide(a) * wide(b)));
+  if (fp.plain_half) return f32_to_f16(as_bits(wide(a) * wide(b)), fp.nan_half);
   return static_cast<u32>(soft::multiply<Half>(a, b, fp.half));
 }
 u32 fused(const FpMode& fp, u32 a, u32 b, u32 c) {
   if (fp.plain_half) {
     const double product = static_cast<double>(wide(a)) * static_cast<double>(wide(b));
-    return f32_to_f16(sticky_f32(product + static_cast<double>(wide(c))));
+    return f32_to_f16(sticky_f32(product + static_cast<double>(wide(c))), fp.nan_half);
   }
   return static_cast<u32>(soft::fused<Half>(a, b, c, fp.half));
 }

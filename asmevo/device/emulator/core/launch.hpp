@@ -33,6 +33,7 @@ struct Launch {
   u32 private_bytes;              // scratch of a work-item
   u32 entry;                      // index of the first instruction
   u64 poison;                     // seed of every undefined register and LDS word
+  u8 nan;                         // which NaN arithmetic gives (FpMode)
   u64 instruction_budget;
   u32 resident = 1;               // workgroups that run at the same time when they depend on each other
   u32 threads = 1;                // host threads for workgroups that do not

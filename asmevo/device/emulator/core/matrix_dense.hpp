@@ -61,6 +61,7 @@ void dense(Wave& w, const Step& s) {
   unpack<B, Words>(b, matrix_rows(w, s, 1, kLanes, Words, moved));
   const Accumulator<Blocks * M * M / kLanes> c(w, s.src[2], s.dst);
   u32* out = w.v + s.dst * kLanes;
+  const u32 nan = w.fp.nan;
 
   for (std::size_t block = 0; block < Blocks; ++block) {
     for (std::size_t j = 0; j < M; j += kColumns<M>) {
@@ -109,7 +110,7 @@ void dense(Wave& w, const Step& s) {
         for (std::size_t r = 0; r < kRows<M>; ++r) {
 #pragma GCC unroll 2
           for (std::size_t v = 0; v < kVectors; ++v) {
-            store(out + Result<M>::at(block, i + r) + j + v * kWide, acc[r][v]);
+            store(out + Result<M>::at(block, i + r) + j + v * kWide, acc[r][v], nan);
           }
         }
       }
@@ -130,6 +131,7 @@ void quads(Wave& w, const Step& s) {
   unpack<B, Words>(b, matrix_rows(w, s, 1, kLanes, Words, moved));
   const Accumulator<4> c(w, s.src[2], s.dst);
   u32* out = w.v + s.dst * kLanes;
+  const u32 nan = w.fp.nan;
   for (std::size_t i = 0; i < 4; ++i) {
     alignas(64) std::array<typename A::Rows, kElements> left;
     for (std::size_t e = 0; e < kElements; ++e) {
@@ -148,7 +150,7 @@ void quads(Wave& w, const Step& s) {
         }
         accumulate(acc, row, columns);
       }
-      store(out + i * kLanes + at, acc);
+      store(out + i * kLanes + at, acc, nan);
     }
   }
 }

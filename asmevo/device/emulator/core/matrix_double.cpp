@@ -12,8 +12,6 @@ namespace {
 
 using Doubles = std::array<double, kLanes>;
 
-constexpr u64 kQuietNan64 = 0x7ff8000000000000u;
-
 // Lane `i` of a register pair whose words are 64 lanes apart.
 void read(Doubles& out, const u32* low, const u32* high, bool negate) {
   for (std::size_t i = 0; i < kLanes; ++i) {
@@ -49,7 +47,7 @@ void dense_double(Wave& w, const Step& s) {
     u32* low = w.v + (s.dst + 2 * p) * kLanes;
     for (std::size_t i = 0; i < kLanes; ++i) {
       const double x = c[p][i];
-      const u64 bits = x != x ? kQuietNan64 : std::bit_cast<u64>(x);
+      const u64 bits = x != x ? w.fp.nan_wide : std::bit_cast<u64>(x);
       low[i] = static_cast<u32>(bits);
       low[kLanes + i] = static_cast<u32>(bits >> 32);
     }

@@ -52,11 +52,11 @@ inline void accumulate(IntVector& acc, const IntVector& a, const IntVector& b) {
 #endif
 }
 
-// Every NaN result has one payload.
-inline void store(u32* to, const FloatVector& acc) {
-  put(to, acc != acc ? broadcast(static_cast<i32>(kQuietNan)) : (IntVector)acc);
+// Every NaN result has the launch's payload.
+inline void store(u32* to, const FloatVector& acc, u32 nan) {
+  put(to, acc != acc ? broadcast(static_cast<i32>(nan)) : (IntVector)acc);
 }
-inline void store(u32* to, const IntVector& acc) { put(to, acc); }
+inline void store(u32* to, const IntVector& acc, u32) { put(to, acc); }
 
 inline bool any(const IntVector& mask) {
 #if ASMEVO_MATRIX_LANES == 16

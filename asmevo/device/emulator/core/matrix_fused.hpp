@@ -284,6 +284,7 @@ void fused(Wave& w, const Step& s) {
   const Fused<A, B, M, Blocks, Words> product(w, s);
   const Accumulator<Blocks * M * M / kLanes> c(w, s.src[2], s.dst);
   u32* out = w.v + s.dst * kLanes;
+  const u32 nan = w.fp.nan;
   // Lanes of B that hold the columns of D's lanes: all blocks of 4 x 4 are side by side.
   constexpr std::size_t kSpan = M == 4 ? kLanes : M;
   for (std::size_t block = 0; block < kLanes / kSpan && block < Blocks; ++block) {
@@ -292,7 +293,7 @@ void fused(Wave& w, const Step& s) {
       for (std::size_t j = 0; j < kSpan; j += kWide) {
         FloatVector sums = load<FloatVector>(c.at(row + j));
         product.add(sums, i, block * kSpan + j);
-        store(out + row + j, sums);
+        store(out + row + j, sums, nan);
       }
     }
   }

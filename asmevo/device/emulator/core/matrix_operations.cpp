@@ -14,7 +14,7 @@
 // of AMD's generations only MI200 flushes them (MIOpen, "MI200 MFMA behavior specifics"; the same
 // measurement), and FP mode is not consulted. xf32 inputs lose the 13 low bits of their mantissa,
 // whatever they are (the same measurement). Integers wrap; these encodings have no clamp. A NaN
-// result is the one quiet NaN of the emulator (float_bits.hpp). EXEC is ignored, as in hardware
+// result is the launch's one quiet NaN (fp_mode.hpp). EXEC is ignored, as in hardware
 // (CDNA3 ISA, "Matrix Arithmetic Instructions").
 #include "matrix_operations.hpp"
 

@@ -35,6 +35,7 @@ void sparse(Wave& w, const Step& s) {
   std::memcpy(index, w.v + s.src[2].index * kLanes, sizeof index);
   const u32 shift = s.imm0 == 0 ? 2 * kElements * static_cast<u32>(s.imm1) & 31u : 0;
   u32* out = w.v + s.dst * kLanes;
+  const u32 nan = w.fp.nan;
   for (std::size_t i = 0; i < M; ++i) {
     u32* row = out + Result<M>::at(0, i);
     Vector acc[M / kWide];
@@ -49,7 +50,7 @@ void sparse(Wave& w, const Step& s) {
         }
       }
     }
-    for (std::size_t v = 0; v < M / kWide; ++v) store(row + v * kWide, acc[v]);
+    for (std::size_t v = 0; v < M / kWide; ++v) store(row + v * kWide, acc[v], nan);
   }
 }
 

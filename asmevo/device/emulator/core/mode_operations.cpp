@@ -48,7 +48,7 @@ void set_register(Wave& w, const Step& s) {
   if ((bits & kModeGprIndex) != 0 && !w.gpr_index_enabled) {
     throw Fault(FaultKind::kIllegal, "GPR indexing is turned on by s_set_gpr_idx_on only");
   }
-  w.fp = FpMode::from(bits & kModeFloat);
+  w.fp = FpMode::from(bits & kModeFloat, w.fp.single.nan);
   w.gpr_index_enabled = (bits & kModeGprIndex) != 0;
   w.vskip = (bits & kModeVskip) != 0;
 }

@@ -163,9 +163,10 @@ u64 launch(const Program& program, BoundMemory& memory, const Ids& order, std::a
            std::array<int, 3> group_id_sgprs, u32 work_item_dimensions, u32 lds_bytes, u64 poison,
            u64 instruction_budget, u32 resident, u32 threads, double seconds, Trace* trace,
            u32 private_bytes, u32 entry, bool prompt_returns, Sanitizer* sanitizer,
-           const std::optional<Ids>& everyone, bool together) {
+           const std::optional<Ids>& everyone, bool together, u8 nan) {
+  if (nan > (kNanNegative | kNanFull)) throw std::invalid_argument("nan is 0 to 3");
   const Launch parameters{grid, workgroup, user_sgprs, group_id_sgprs, work_item_dimensions,
-                          lds_bytes, private_bytes, entry, poison, instruction_budget, resident,
+                          lds_bytes, private_bytes, entry, poison, nan, instruction_budget, resident,
                           threads, seconds, prompt_returns, sanitizer,
                           everyone ? std::vector<u32>(everyone->data(),
                                                       everyone->data() + everyone->size())
@@ -333,7 +334,8 @@ NB_MODULE(asmevo_core, m) {
         nb::arg("seconds") = 0.0, nb::arg("trace").none() = nullptr,
         nb::arg("private_bytes") = 0, nb::arg("entry") = 0,
         nb::arg("prompt_returns") = false, nb::arg("sanitizer").none() = nullptr,
-        nb::arg("everyone").none() = nb::none(), nb::arg("together") = false);
+        nb::arg("everyone").none() = nb::none(), nb::arg("together") = false,
+        nb::arg("nan") = 0);
   bind_timing(m);
   bind_sanitizer(m);
 }

@@ -143,6 +143,7 @@ void ResidentWorkgroup::begin_wave(std::size_t i, Memory& memory) {
   w.write_mask = kAllLanes;
   w.vgprs = program_.vgprs();
   w.fp = program_.fp();
+  w.fp.choose_nan(launch_.nan);
   w.memory = &memory;
   w.group = &group_;
   w.vm.clear();

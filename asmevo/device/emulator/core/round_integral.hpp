@@ -10,7 +10,7 @@ enum class Integral { kFloor, kCeil, kTrunc, kNearest };
 template <class F, Integral Kind>
 u64 integral(u64 x, const FpControl& c) {
   x = F::flush(x, c.keep_in);
-  if (F::is_nan(x)) return F::kNan;
+  if (F::is_nan(x)) return F::nan(c.nan);
   const u64 sign = x & F::kSign, magnitude = x & F::kMagnitude;
   const auto exponent = static_cast<i32>(magnitude >> F::kMantissa) - F::kBias;
   if (exponent >= static_cast<i32>(F::kMantissa) || magnitude == 0) return x;
@@ -44,7 +44,7 @@ u64 integral(u64 x, const FpControl& c) {
 template <class F>
 u64 fraction(u64 x, const FpControl& c) {
   x = F::flush(x, c.keep_in);
-  if (F::is_infinite(x)) return F::kNan;
+  if (F::is_infinite(x)) return F::nan(c.nan);
   const u64 whole = integral<F, Integral::kFloor>(x, c);
   const u64 r = soft::add<F>(x, whole ^ F::kSign, c);
   constexpr u64 kOne = static_cast<u64>(F::kBias) << F::kMantissa;

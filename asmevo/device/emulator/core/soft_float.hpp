@@ -3,7 +3,7 @@
 // f16 whose rounding would otherwise happen twice.
 //
 // Denormal operands are flushed before, denormal results after rounding. A NaN result is the
-// canonical quiet NaN of its format (see kQuietNan).
+// quiet NaN that the launch chose (FpMode).
 #pragma once
 
 #include <bit>
@@ -26,6 +26,10 @@ struct Format {
   static constexpr u64 kQuiet = u64{1} << (Mantissa - 1);
   static constexpr u64 kNan = kInfinity | kQuiet;
   static constexpr u64 kMagnitude = kSign - 1;
+  static constexpr u64 nan(u8 choice) {
+    return kNan | ((choice & kNanNegative) != 0 ? kSign : 0) |
+           ((choice & kNanFull) != 0 ? kQuiet - 1 : 0);
+  }
 
   static constexpr bool is_nan(u64 x) { return (x & kMagnitude) > kInfinity; }
   static constexpr bool is_signalling(u64 x) { return is_nan(x) && (x & kQuiet) == 0; }
@@ -123,7 +127,7 @@ u64 pack(const Number& x, const FpControl& c) {
   switch (x.kind) {
     case Number::Kind::kZero: return zero<F>(x.sign);
     case Number::Kind::kInfinite: return infinity<F>(x.sign);
-    case Number::Kind::kNan: return F::kNan;
+    case Number::Kind::kNan: return F::nan(c.nan);
     case Number::Kind::kFinite: break;
   }
   return round<F>(x.sign, x.exponent - 63, x.significand, c);
@@ -140,10 +144,10 @@ template <class F>
 u64 fma(const Number& a, const Number& b, const Number& c, const FpControl& control) {
   using Kind = Number::Kind;
   const bool sign = a.sign != b.sign;
-  if (a.is(Kind::kNan) || b.is(Kind::kNan) || c.is(Kind::kNan)) return F::kNan;
+  if (a.is(Kind::kNan) || b.is(Kind::kNan) || c.is(Kind::kNan)) return F::nan(control.nan);
   if (a.is(Kind::kInfinite) || b.is(Kind::kInfinite)) {
-    if (a.is(Kind::kZero) || b.is(Kind::kZero)) return F::kNan;
-    return c.is(Kind::kInfinite) && c.sign != sign ? F::kNan : infinity<F>(sign);
+    if (a.is(Kind::kZero) || b.is(Kind::kZero)) return F::nan(control.nan);
+    return c.is(Kind::kInfinite) && c.sign != sign ? F::nan(control.nan) : infinity<F>(sign);
   }
   if (c.is(Kind::kInfinite)) return infinity<F>(c.sign);
   if (a.is(Kind::kZero) || b.is(Kind::kZero)) {

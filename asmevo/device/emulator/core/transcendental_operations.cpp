@@ -19,7 +19,7 @@ using soft::Wide;
 template <auto F>
 u32 half_function(const FpMode& fp, u32 a) {
   const u32 x = f16_to_f32(static_cast<u32>(Half::flush(a, fp.half.keep_in)));
-  u32 r = f32_to_f16(sticky_f32(F(static_cast<double>(as_float(x)))));
+  u32 r = f32_to_f16(sticky_f32(F(static_cast<double>(as_float(x)))), fp.nan_half);
   const bool is_finite = (a & Half::kMagnitude) < Half::kInfinity;
   if (fp.half.saturate && is_finite && Half::is_infinite(r)) --r;
   return static_cast<u32>(Half::flush(r, fp.half.keep_out));
@@ -39,7 +39,7 @@ double logarithm(double x) {
 template <auto F>
 u64 wide_estimate(const FpMode& fp, u64 a) {
   const double r = F(std::bit_cast<double>(Wide::flush(a, fp.wide.keep_in)));
-  if (r != r) return Wide::kNan;
+  if (r != r) return fp.nan_wide;
   const u64 bits = std::bit_cast<u64>(r);
   constexpr u64 kDropped = u64{1} << 29;  // of 53 bits, 24 are kept
   const bool is_finite = !Wide::is_infinite(bits);
@@ -48,9 +48,9 @@ u64 wide_estimate(const FpMode& fp, u64 a) {
 
 // f32 denormals are flushed in every mode, as for the other f32 transcendentals.
 template <auto F>
-u32 turn_function(const FpMode&, u32 a) {
+u32 turn_function(const FpMode& fp, u32 a) {
   const double x = as_float(flush(a, kSignBit));
-  return flush(canonical(static_cast<float>(F(x))), kSignBit);
+  return flush(canonical(static_cast<float>(F(x)), fp.nan), kSignBit);
 }
 
 constexpr Operation kTable[] = {

@@ -1,0 +1,19 @@
+// out = relu((x w^T + bias - less) * factor)
+#include "tile.hpp"
+
+using Product = Tile<32, 32, 16>;
+
+GLOBAL THREADS(256) void matmul_subtract_multiply_relu(float *__restrict__ out,
+                                                       const float *__restrict__ x,
+                                                       const float *__restrict__ w,
+                                                       const float *__restrict__ bias, int rows,
+                                                       int columns, int depth, float less,
+                                                       float factor) {
+  SHARED static Product::Storage lds;
+  const int row = block_y() * 32, column = block_x() * 32;
+  Product tile;
+  tile.linear(x, w, lds, row, column, rows, columns, depth);
+  tile.store(out, row, column, rows, columns, [=] __attribute__((device)) (float sum, int, int c) {
+    return relu((sum + bias[c] - less) * factor);
+  });
+}

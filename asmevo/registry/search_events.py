@@ -1,0 +1,56 @@
+"""The events of searches, to rows and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect
+from sqlmodel import Session, col, select
+
+from asmevo.registry.errors import RegistryError
+from asmevo.registry.models import RunRow, SearchEventRow
+from asmevo.registry.rows import json_object, run_row
+
+if TYPE_CHECKING:
+    from asmevo.gates.verdict import JsonValue
+
+
+def add_events(session: Session, run_id: str, events: Sequence[Mapping[str, JsonValue]]) -> None:
+    """Add events of a run; one of a number that it has already is refused by the database."""
+    for event in events:
+        number, kind = event.get("number"), event.get("kind")
+        if not isinstance(number, int) or not isinstance(kind, str):
+            raise RegistryError("an event of a search lacks its number or its kind")
+        session.add(SearchEventRow(run_id=run_id, number=number, kind=kind,
+                                   data=json_object(event)))
+
+
+def event_records(session: Session, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
+    """The events of a run, in order; none may be missing."""
+    run_row(session, run_id)
+    if not _has_events(session):
+        return ()
+    rows = session.exec(select(SearchEventRow).where(SearchEventRow.run_id == run_id)
+                        .order_by(col(SearchEventRow.number))).all()
+    for expected, row in enumerate(rows):
+        if row.number != expected:
+            raise RegistryError(f"event {expected} of run '{run_id}' is missing")
+    return tuple(row.data for row in rows)
+
+
+def first_events(session: Session) -> tuple[tuple[RunRow, Mapping[str, JsonValue]], ...]:
+    """Runs with events, newest first, and the first event of each."""
+    if not _has_events(session):
+        return ()
+    rows = session.exec(
+        select(RunRow, SearchEventRow.data)
+        .join(SearchEventRow, col(SearchEventRow.run_id) == RunRow.id)
+        .where(SearchEventRow.number == 0)
+        .order_by(col(RunRow.started).desc(), col(RunRow.id).desc()))
+    return tuple((row, data) for row, data in rows)
+
+
+def _has_events(session: Session) -> bool:
+    """A registry from before there were any, which is only read, has no table of them."""
+    return inspect(session.connection()).has_table(str(SearchEventRow.__tablename__))
