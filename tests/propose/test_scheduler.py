@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from asmevo.codeobject.assembly import Assembly
 from asmevo.isa.hazards import hazards
 from asmevo.isa.waits import missing_waits
+from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Evidence, Feedback, Proposal, Proposer
 from asmevo.propose.rule import RuleContext
 from asmevo.propose.scheduler.machine import MachineTimes
+from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.proposer import SchedulerProposer
 from asmevo.propose.scheduler.workshop import Freedom, Variant, Workshop
 from asmevo.propose.stochastic.proposer import StochasticProposer
@@ -231,3 +233,28 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         SchedulerProposer(tries=0)
     with pytest.raises(ProposerError):
         StochasticProposer(blind=0.9, mix=0.3)
+
+
+def test_a_wait_that_stalled_shows_how_long_its_last_load_took(kernels: Any) -> None:
+    program = kernels.evidence("""
+        buffer_load_dword v1, v0, s[4:7], 0 offen
+        buffer_load_dword v2, v0, s[4:7], 0 offen
+        v_add_u32_e32 v5, v5, v5
+        s_waitcnt vmcnt(0)
+        v_add_u32_e32 v1, v1, v2
+        s_endpgm
+    """).program
+    rows = [InstructionProfile(10) for _ in program.instructions]
+    rows[3] = InstructionProfile(10, {StallCause.VMCNT: 6000})
+    profile = Profile("d", "modelled", "gpu", 1, tuple(rows))
+    # Two turns, and the wait's own 600 clk.
+    assert observed_latencies(program, (profile,), ((0, 1, 2, 3, 4),)) == {1: 608}
+
+
+def test_code_that_runs_once_is_waited_for(kernels: Any) -> None:
+    text = "\n".join(["v_add_f32_e64 v1, v2, v3"] * 200 + ["s_endpgm"])
+    (once,) = variant(kernels, text, Freedom()).layouts
+    cold = once.score(once.original).cost
+    slow = Workshop(kernels.evidence(text), MachineTimes(code_miss=0)).variant(Freedom()).layouts[0]
+    # 1,600 bytes in lines of 128, of which two are asked for ahead.
+    assert cold > slow.score(slow.original).cost + 5 * 40
