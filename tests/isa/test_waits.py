@@ -12,7 +12,7 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import awaited, loosest_wait, missing_waits
+from asmevo.isa.waits import awaited, loosest_wait, missing_waits, outstanding
 
 Write = Callable[[str], Program]
 Pair = tuple[str, int, int]
@@ -338,3 +338,13 @@ def test_removing_or_loosening_a_needed_wait_is_found(
                     program, index, f"s_waitcnt {counter}({bound}) {other}(0)"))) <= known
                 checked += 1
     assert checked >= 12
+
+
+def test_what_may_be_in_flight_is_told_with_its_position() -> None:
+    program = _program([
+        "buffer_load_dword v1, v0, s[4:7], 0 offen", "buffer_load_dword v2, v0, s[4:7], 0 offen",
+        "ds_write_b32 v0, v0", "s_endpgm"])
+    found = outstanding(program, (3,))[3]
+    assert {(o.index, o.counter, o.ordered, o.position, o.publishes) for o in found} == {
+        (0, "vmcnt", True, 1, False), (1, "vmcnt", True, 0, False),
+        (2, "lgkmcnt", True, 0, True)}

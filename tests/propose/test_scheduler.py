@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from asmevo.codeobject.assembly import Assembly
 from asmevo.isa.hazards import hazards
 from asmevo.isa.waits import missing_waits
+from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Evidence, Feedback, Proposal, Proposer
 from asmevo.propose.rule import RuleContext
 from asmevo.propose.scheduler.machine import MachineTimes
+from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.proposer import SchedulerProposer
 from asmevo.propose.scheduler.workshop import Freedom, Variant, Workshop
 from asmevo.propose.stochastic.proposer import StochasticProposer
@@ -115,9 +117,10 @@ def test_nothing_crosses_a_barrier_that_a_store_precedes(kernels: Any) -> None:
 
 def test_values_get_registers_of_their_own(kernels: Any) -> None:
     text = """
+        v_mov_b32_e32 v12, 0
         v_add_u32_e32 v0, v1, v2
         v_add_u32_e32 v10, v0, v0
-        v_add_u32_e32 v0, v3, v4
+        v_add_u32_e32 v0, v2, v2
         v_add_u32_e32 v11, v0, v0
         buffer_store_dwordx2 v[10:11], v12, s[8:11], 0 offen
         s_endpgm
@@ -125,10 +128,10 @@ def test_values_get_registers_of_their_own(kernels: Any) -> None:
     plain = variant(kernels, text, Freedom()).layouts[0]
     own = variant(kernels, text, Freedom(rename=True))
     assert own.is_renamed
-    assert 1 in plain.constraints.before[2]
-    assert not own.layouts[0].constraints.before[2]
+    assert 2 in plain.constraints.before[3]
+    assert not own.layouts[0].constraints.before[3]
     # The halves of the stored pair stay neighbours, on an even register.
-    store = own.context.program.instructions[4].operands[0]
+    store = own.context.program.instructions[5].operands[0]
     assert store.count == 2
     assert store.first % 2 == 0
 
@@ -174,7 +177,8 @@ def test_random_programs_keep_what_they_compute(
         "v_cmp_gt_u32_e32 vcc, v0, v1", "s_and_saveexec_b64 s[20:21], vcc",
         "s_cbranch_execz skip", "buffer_load_dword v2, v3, s[4:7], 0 offen", "skip:",
         "s_or_b64 exec, exec, s[20:21]", "s_waitcnt vmcnt(0)"]
-    texts = waited(texts)
+    # Registers that hold nothing keep their names.
+    texts = [*(f"v_mov_b32_e32 v{n}, {n}" for n in range(6)), *waited(texts)]
     place = masked % (len(texts) + 1)
     texts = [*texts[:place], *hammock, *texts[place:]]
     context: RuleContext = kernels.context("\n".join((*texts, "s_endpgm")))
@@ -229,3 +233,28 @@ def test_settings_that_make_no_sense_are_refused() -> None:
         SchedulerProposer(tries=0)
     with pytest.raises(ProposerError):
         StochasticProposer(blind=0.9, mix=0.3)
+
+
+def test_a_wait_that_stalled_shows_how_long_its_last_load_took(kernels: Any) -> None:
+    program = kernels.evidence("""
+        buffer_load_dword v1, v0, s[4:7], 0 offen
+        buffer_load_dword v2, v0, s[4:7], 0 offen
+        v_add_u32_e32 v5, v5, v5
+        s_waitcnt vmcnt(0)
+        v_add_u32_e32 v1, v1, v2
+        s_endpgm
+    """).program
+    rows = [InstructionProfile(10) for _ in program.instructions]
+    rows[3] = InstructionProfile(10, {StallCause.VMCNT: 6000})
+    profile = Profile("d", "modelled", "gpu", 1, tuple(rows))
+    # Two turns, and the wait's own 600 clk.
+    assert observed_latencies(program, (profile,), ((0, 1, 2, 3, 4),)) == {1: 608}
+
+
+def test_code_that_runs_once_is_waited_for(kernels: Any) -> None:
+    text = "\n".join(["v_add_f32_e64 v1, v2, v3"] * 200 + ["s_endpgm"])
+    (once,) = variant(kernels, text, Freedom()).layouts
+    cold = once.score(once.original).cost
+    slow = Workshop(kernels.evidence(text), MachineTimes(code_miss=0)).variant(Freedom()).layouts[0]
+    # 1,600 bytes in lines of 128, of which two are asked for ahead.
+    assert cold > slow.score(slow.original).cost + 5 * 40

@@ -16,10 +16,11 @@ from asmevo.propose.scheduler.step import Step
 class Heuristic:
     """How to choose among what is ready.
 
-    ``far`` scales the latency that a load is taken to have. ``memory`` are turns between two
-    vector memory accesses, ``matrix`` between two matrix operations, as long as there is other
-    work. ``source`` prefers the original order to the longest chain, ``noise`` is the part of the
-    priority that is random.
+    ``far`` scales the latency that a load is taken to have, that from LDS as well if it is 0.
+    ``memory`` are turns between two vector memory accesses, ``matrix`` between two matrix
+    operations, as long as there is other work. ``anchored`` accesses, and barriers, stay at their
+    place among the others, so that only arithmetic moves. ``source`` prefers the original order to
+    the longest chain, ``noise`` is the part of the priority that is random.
     """
 
     name: str
@@ -28,11 +29,16 @@ class Heuristic:
     matrix: int = 0
     source: bool = False
     noise: float = 0.0
+    anchored: bool = False
 
 
 HEURISTICS = (
     Heuristic("critical path"),
     Heuristic("original order unless it waits", source=True),
+    Heuristic("original order unless an operation waits for a result", far=0.0, source=True),
+    Heuristic("memory as it is, arithmetic in the order of its results", far=0.0, source=True,
+              anchored=True),
+    Heuristic("memory as it is, arithmetic by its critical path", far=0.0, anchored=True),
     Heuristic("critical path, memory 8 turns apart", memory=8),
     Heuristic("critical path, loads twice as far", far=2.0),
     Heuristic("critical path, loads half as far", far=0.5),
@@ -65,11 +71,23 @@ def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
     ready = [k for k in items if not waiting[k]]
     memory = {k for k in items if any(s.vm for s in steps[k])}
     matrix = {k for k in items if any(s.matrix for s in steps[k])}
+    rank_of = {k: n for n, k in enumerate(items)} if heuristic.anchored else {}
+    anchors = {k for k in rank_of
+               if any(s.vm or s.lds or s.scalar or s.barrier for s in steps[k])}
     order: list[int] = []
     time = memory_free = matrix_free = 0
     while ready:
-        chosen, best_rank = -1, (1 << 60, 0.0, 0)
+        chosen = -1
+        best_rank = (1 << 60, 0.0, 0)
+        now = len(order)
         for k in ready:
+            if k in anchors:
+                # At its place, or as soon after as it can be; before only if nothing else is left.
+                place = rank_of[k] - now
+                rank = (-1, float(k), k) if place <= 0 else (1 << 20, float(k), k)
+                if rank < best_rank:
+                    chosen, best_rank = k, rank
+                continue
             start = ready_at[k]
             if k in memory and memory_free > start:
                 start = memory_free
@@ -80,7 +98,7 @@ def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
                 chosen, best_rank = k, rank
         ready.remove(chosen)
         order.append(chosen)
-        time += best_rank[0]
+        time += best_rank[0] if 0 < best_rank[0] < 1 << 20 else 0
         if chosen in memory:
             memory_free = time + heuristic.memory
         if chosen in matrix:
@@ -132,7 +150,7 @@ def _distance(first: Sequence[Step], reads: int, far: float) -> int:
             if not op.writes & reads:
                 continue
             clk = op.latency + op.pipe if op.load else op.matrix or op.alu
-            if op.load and op.vm:
+            if op.load and (op.vm or not far):
                 clk = int(clk * far)
             if op.matrix:
                 clk += 5 * TURN

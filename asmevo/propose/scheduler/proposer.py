@@ -16,8 +16,10 @@ from asmevo.propose.scheduler.workshop import DISJOINT, Freedom, Variant, Worksh
 
 NAME = "scheduler"
 _NOISES = (0.1, 0.3, 0.8)
+# Freedoms for which whole kernels are also made with arithmetic alone moved.
+_PLAIN = 3
 # Of traces this long only the first few heuristics are tried.
-_LONG, _FEW = 400, 3
+_LONG, _FEW = 400, 5
 
 
 class SchedulerProposer:
@@ -55,7 +57,7 @@ class SchedulerProposer:
     def _freedoms(self) -> list[Freedom]:
         found = []
         for distance in self._distances:
-            for rename in (True, False):
+            for rename in (False, True):
                 found += [Freedom(rename, True, True, distance),
                           Freedom(rename, False, True, distance)]
         opened = [replace(f, closed=False) for f in found]
@@ -103,6 +105,10 @@ class _Run:
             chosen = [(m, best) for m in hottest(variant.layouts)
                       if (best := self._listed(m)).cost < m.score(m.original).cost]
             yield from self._made(variant, chosen, "all traces")
+            if freedom in freedoms[:_PLAIN]:
+                for heuristic in (h for h in HEURISTICS if h.anchored):
+                    alike = [(m, m.score(listed(m, heuristic))) for m in hottest(variant.layouts)]
+                    yield from self._made(variant, alike, f"all traces, {heuristic.name}")
         for freedom in freedoms:
             variant = self._workshop.variant(freedom)
             if freedom.rename and not variant.is_renamed:

@@ -175,11 +175,13 @@ class Walker:
                         for f in other:
                             if f.done > done:
                                 done = f.done
-                    # What is done by then can be waited for as well.
+                    # What is done by then can be waited for as well; when operations from
+                    # before are done is a guess.
                     if vm_need >= 0:
                         cut = 0
                         while cut < len(vm) and (
-                                vm[cut].number <= vm_count - 1 - vm_need or vm[cut].done <= done):
+                                vm[cut].number <= vm_count - 1 - vm_need
+                                or (vm[cut].number >= 0 and vm[cut].done <= done)):
                             vm_need = min(vm_need, vm_count - 1 - vm[cut].number)
                             cut += 1
                         del vm[:cut]
@@ -187,7 +189,7 @@ class Walker:
                         cut = 0
                         while cut < len(lds) and (
                                 lds[cut].number <= lds_count - 1 - lgkm_need
-                                or lds[cut].done <= done):
+                                or (lds[cut].number >= 0 and lds[cut].done <= done)):
                             lgkm_need = min(lgkm_need, lds_count - 1 - lds[cut].number)
                             cut += 1
                         del lds[:cut]
