@@ -46,11 +46,13 @@ class LaneMask:
 @dataclass(frozen=True)
 class Leaving:
     """A mask of the original's whose lanes leave a loop by ``tests`` (numbers of conditions), all
-    turns of one another; ``rest`` is what else it is made of."""
+    turns of one another; ``rest`` is what else it is made of, and ``entered`` the tests in
+    front of the loop that all its lanes have passed."""
 
     tests: frozenset[int]
     keeps: frozenset[bool]
     rest: frozenset[Literal]
+    entered: frozenset[Literal]
 
 
 @dataclass
@@ -87,7 +89,8 @@ class LaneMasks:
         if not rest <= mask.common:
             return None
         return Leaving(frozenset((loops[0],)), frozenset(keeps for _, keeps in tests),
-                       frozenset(rest))
+                       frozenset(rest), frozenset(
+                           lit for lit in tests & mask.common if not self._moves(lit[0])))
 
     def is_turn_of(self, number: int, word: int, known: Leaving, tested: Iterable[int] | None
                    ) -> bool:
@@ -106,7 +109,7 @@ class LaneMasks:
             return False
         if tested is None:
             return True
-        if known.rest != rest:
+        if known.rest != rest or not known.entered <= mask.common:
             return False
         return all((len(known.keeps) == 1 and keeps in known.keeps) or condition in tested
                    for condition, keeps in tests)
