@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from asmevo.gates.lane_masks import LeavingLanes
 from asmevo.isa.addresses import high_without_turns, signed, without_turns
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
@@ -274,17 +275,25 @@ def changed_uses(
     ``lost-launch-mask``. The same use more often is a matter of which code is reached
     (`asmevo.gates.reach`).
     """
+    leaving = LeavingLanes(
+        [use.values for use in original.first if use.kind == "mask"],
+        [use.values for use in original.first if use.is_skip],
+        [use.values for use in candidate.first if use.is_skip], numbers)
     for use, at in candidate.first.items():
         if use in original.first and all(
                 any(bound.is_turn_of(known) for known in original.bounds[use])
                 for bound in candidate.bounds.get(use, ())):
+            continue
+        if (use.kind == "mask" and leaving.is_mask(use.values)) or (
+                use.is_skip and leaving.is_skip(use.values)):
             continue
         kind = "mask" if use.kind == "mask" else "branch"
         yield f"new-launch-{kind}", (
             f"'{program.instructions[at].text}' at {program.offsets[at]:#x} depends on "
             f"{_sources(use.values, numbers)} in a way that the original does not")
     for number, at in candidate.narrowed.items():
-        if number not in original.narrowed and not is_made_of(number, computed, numbers):
+        if number not in original.narrowed and not is_made_of(number, computed, numbers) and (
+                not leaving.is_step(number)):
             yield "new-launch-selection", (
                 f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
                 f"{_sources((number,), numbers)} in a way that the original does not")
@@ -292,6 +301,9 @@ def changed_uses(
         found = {bound.condition for bound in candidate.bounds.get(use, ())}
         if use in candidate.first and all(
                 bound.turn or bound.condition in found for bound in original.bounds.get(use, ())):
+            continue
+        if use.kind == "mask" and leaving.is_kept(
+                use.values, (known.values for known in candidate.first if known.kind == "mask")):
             continue
         if not use.is_skip and any(numbers.taints[v] & ~Taint.PATH for v in use.values):
             yield f"lost-launch-{use.kind}", (

@@ -30,8 +30,9 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
-MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
+_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
                     "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
+_PAIR = "v_pk_mov_b32"
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
 
@@ -234,11 +235,14 @@ class ValueGraph:
         if not isinstance(node, Definition):
             return None
         i = self.program.instructions[node.at]
-        if (i.op not in MOVES or not is_plain(i) or node.at in self.cfg.unknown
+        if (not is_move(i) or node.at in self.cfg.unknown
                 or self.effects[node.at].writes != i.writes
                 or self.effects[node.at].reads != i.reads):
             return None
-        return self._operand(node.at, i.operands[1], node.register - i.operands[0].first)
+        word = node.register - i.operands[0].first
+        if i.op == _PAIR:
+            return self._operand(node.at, i.operands[1 + word], _halves(i)[word])
+        return self._operand(node.at, i.operands[1], word)
 
     def _operand(self, index: int, operand: Operand, word: int) -> Node:
         match operand.kind:
@@ -319,6 +323,21 @@ def _writers(facts: Sequence[Effects]) -> defaultdict[int, list[int]]:
 @functools.lru_cache(maxsize=1 << 14)
 def _members(registers: int) -> tuple[int, ...]:
     return tuple(members(registers))
+
+
+def is_move(i: Instruction) -> bool:
+    """Whether an instruction copies registers or constants, and nothing else."""
+    if i.op == _PAIR:
+        return all(name == "op_sel" for name, _ in i.modifiers) and all(
+            o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
+            for o in i.operands)
+    return i.op in _MOVES and is_plain(i)
+
+
+def _halves(i: Instruction) -> tuple[int, int]:
+    """Which word of the first source becomes the lower, and which of the second the upper one."""
+    chosen = i.modifier("op_sel")
+    return (chosen[0], chosen[1]) if isinstance(chosen, tuple) else (0, 0)
 
 
 def is_plain(i: Instruction) -> bool:
