@@ -210,7 +210,8 @@ def _extended(form: Form, numbers: Numbers) -> int | None:
     if form[0] != "high of shift":
         return None
     low, high, distance = form[1:]
-    assert isinstance(low, int) and isinstance(high, int)
+    assert isinstance(low, int)
+    assert isinstance(high, int)
     sign = numbers.forms[high]
     if sign[0] != "v_ashrrev_i32" or numbers.parts(high)[-1] != low or not any(
             numbers.forms[term][0] == "trip" for term, _ in numbers.linear(low)[1]):

@@ -139,9 +139,11 @@ def test_a_sum_of_conditional_terms(kernels: Any) -> None:
                          for p in kernels.proposals(GatherLoads(), NEIGHBOURS))
     # Lanes that were off keep the sum of before, which no address may have replaced.
     total = exact[-3].split()[-1]
-    assert exact[-3] == f"v_mov_b32_e32 v8, {total}" and exact[0] == f"v_mov_b32_e32 {total}, 0"
+    assert exact[-3] == f"v_mov_b32_e32 v8, {total}"
+    assert exact[0] == f"v_mov_b32_e32 {total}, 0"
     terms = [x for x in exact if x.startswith("v_fma_f32")]
-    assert terms[0].endswith(", s9, 0") and terms[1].endswith(f", {total}")
+    assert terms[0].endswith(", s9, 0")
+    assert terms[1].endswith(f", {total}")
     assert sum(x.startswith(f"v_cndmask_b32_e64 {total}, {total},") for x in exact) == 2
     # Or they add a product with zero.
     assert not any(x.startswith("v_cndmask") for x in finite)

@@ -148,5 +148,6 @@ def test_scalar_tuples_keep_their_alignment(kernels: Any) -> None:
     proposal = next(iter(BatchLoops(depths=(3,)).matches(kernels.context(text))))
     loads = [x.split()[1] for x in kernels.edited(text, proposal) if x.startswith("s_load_dwordx8")]
     starts = [int(x[2:].split(":")[0]) for x in loads]
-    assert len(set(starts)) == 3 and all(s % 4 == 0 for s in starts)
+    assert len(set(starts)) == 3
+    assert all(s % 4 == 0 for s in starts)
     assert min(abs(a - b) for a in starts for b in starts if a != b) >= 8
