@@ -5,11 +5,9 @@ turn left. Unrolled, peeled or pipelined it makes other masks of the same test s
 later. What is accepted in place of the original's mask is made of these tests alone, inside of what
 else the original's mask depends on, as a whole.
 
-A lane that has many turns left has few left as well. So masks in which the tests only keep lanes,
-never drop them, keep those that have at least so many turns left: that is wrong for the lanes of
-the last turns, which every launch has, or for none. Where tests drop lanes for having turns left,
-a branch on EXEC must find lanes that have these left, so that `asmevo.gates.reach` demands launches
-in which there are some.
+A test of whether there are, say, forty turns left could treat large sizes apart from all that were
+tried. So for each test there must be a branch on EXEC that goes one way where lanes are found for
+which the original's goes on; `asmevo.gates.reach` demands launches in which both ways are taken.
 """
 
 from __future__ import annotations
@@ -96,8 +94,7 @@ class LaneMasks:
                    tested: Collection[Literal] | None) -> bool:
         """Whether a mask is made of the tests of another one, some turns earlier or later.
 
-        ``tested`` is what holds where branches on EXEC find lanes; ``None`` where it does not matter
-        which lanes are dropped.
+        ``tested`` is what holds where branches on EXEC find lanes; ``None`` for any test.
         """
         mask = self.mask(number, word)
         if mask is None:
@@ -111,8 +108,8 @@ class LaneMasks:
             return True
         if known.rest != rest or not known.entered <= mask.common:
             return False
-        return all((len(known.keeps) == 1 and keeps in known.keeps)
-                   or (condition, not keeps) in tested for condition, keeps in tests)
+        return all((condition, found) in tested for condition, keeps in tests
+                   for found in (known.keeps if len(known.keeps) == 1 else (not keeps,)))
 
     def _side(self, number: int) -> tuple[Sum, int, int]:
         known = self._sides.get(number)
