@@ -113,7 +113,8 @@ def _by_path(access: Access, numbers: Numbers) -> Iterator[Access]:
 
 def _choices(number: int, numbers: Numbers) -> list[int]:
     """A sum with each of the values that one of its terms may be."""
-    pending, found = [number], []
+    pending = [number]
+    found: list[int] = []
     while pending:
         here = pending.pop()
         term = next((n for n, coefficient in numbers.linear(here)[1]

@@ -5,16 +5,14 @@ turn left. Unrolled, peeled or pipelined it makes other masks of the same test s
 later. What is accepted in place of the original's mask is made of these tests alone, inside of what
 else the original's mask depends on, as a whole.
 
-A lane that has many turns left has few left as well. So masks in which the tests only keep lanes,
-never drop them, keep those that have at least so many turns left: that is wrong for the lanes of
-the last turns, which every launch has, or for none. Where tests drop lanes for having turns left,
-each must be one that a branch on EXEC depends on as well, so that `asmevo.gates.reach` demands
-launches in which lanes have so many turns left.
+A test of whether there are, say, forty turns left could treat large sizes apart from all that were
+tried. So for each test there must be a branch on EXEC that goes one way where lanes are found for
+which the original's goes on; `asmevo.gates.reach` demands launches in which both ways are taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -92,12 +90,11 @@ class LaneMasks:
                        frozenset(rest), frozenset(
                            lit for lit in tests & mask.common if not self._moves(lit[0])))
 
-    def is_turn_of(self, number: int, word: int, known: Leaving, tested: Iterable[int] | None
-                   ) -> bool:
+    def is_turn_of(self, number: int, word: int, known: Leaving,
+                   tested: Collection[Literal] | None) -> bool:
         """Whether a mask is made of the tests of another one, some turns earlier or later.
 
-        ``tested`` are the conditions that branches on EXEC depend on; ``None`` where it does not
-        matter which lanes are dropped.
+        ``tested`` is what holds where branches on EXEC find lanes; ``None`` for any test.
         """
         mask = self.mask(number, word)
         if mask is None:
@@ -111,8 +108,8 @@ class LaneMasks:
             return True
         if known.rest != rest or not known.entered <= mask.common:
             return False
-        return all((len(known.keeps) == 1 and keeps in known.keeps) or condition in tested
-                   for condition, keeps in tests)
+        return all((condition, found) in tested for condition, keeps in tests
+                   for found in (known.keeps if len(known.keeps) == 1 else (not keeps,)))
 
     def _side(self, number: int) -> tuple[Sum, int, int]:
         known = self._sides.get(number)
@@ -206,12 +203,12 @@ class LeavingLanes:
         return list(dict.fromkeys(known for known in map(self._leaving, uses) if known))
 
     @cached_property
-    def _tested(self) -> tuple[frozenset[int], frozenset[int]]:
+    def _tested(self) -> tuple[frozenset[Literal], frozenset[Literal]]:
         """The conditions without which branches on EXEC find no lane."""
         low, high = (
-            frozenset(condition for values in self._branches if len(values) == 2
+            frozenset(literal for values in self._branches if len(values) == 2
                       for mask in (self._parts.mask(values[word], word),) if mask is not None
-                      for condition, _ in mask.common)
+                      for literal in mask.common)
             for word in range(2))
         return low, high
 

@@ -137,6 +137,15 @@ def decides(values: Values, index: int) -> bool:
     return use is not None and _decides(use, values, Counters(values), index)
 
 
+def other_skips(values: Values, original: LaunchUses) -> Iterator[int]:
+    """The branches on EXEC that find lanes where none of the original's does."""
+    for index, i in enumerate(values.program.instructions):
+        if i.is_branch and i.reads & EXEC_MASK and values.cfg.reachable(index):
+            use = _use(values, index, i)
+            if use is not None and use.is_skip and use not in original.first:
+                yield index
+
+
 def _decides(use: Use, values: Values, counters: Counters, index: int) -> bool:
     taint = 0
     for number in use.values:

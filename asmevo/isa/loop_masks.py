@@ -82,8 +82,9 @@ def carried_masks(
             parts.update(leaves)
         carried.append(Carried(kinds[node], known[node], entries, updates))
     loop = tuple(carried)
-    made = {node: numbers.atom((TURNS, k, loop), sorted(parts), Taint.PATH)
-            for k, node in enumerate(merges)}
+    made: dict[Node, int] = {
+        node: numbers.atom((TURNS, k, loop), sorted(parts), Taint.PATH)
+        for k, node in enumerate(merges)}
     return _evaluated(order, form, done, made)
 
 
