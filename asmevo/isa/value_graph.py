@@ -30,8 +30,9 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
-MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
+MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64", "v_accvgpr_read_b32",
                     "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
+_WIDE_MOVES = ("s_mov_b64", "v_mov_b64")
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
 
@@ -238,7 +239,11 @@ class ValueGraph:
                 or self.effects[node.at].writes != i.writes
                 or self.effects[node.at].reads != i.reads):
             return None
-        return self._operand(node.at, i.operands[1], node.register - i.operands[0].first)
+        source = i.operands[1]
+        if (i.op in _WIDE_MOVES and source.kind is OperandKind.CONSTANT
+                and "." in source.text):
+            return None  # a float of 64 bits
+        return self._operand(node.at, source, node.register - i.operands[0].first)
 
     def _operand(self, index: int, operand: Operand, word: int) -> Node:
         match operand.kind:
