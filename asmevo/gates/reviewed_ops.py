@@ -1,8 +1,10 @@
 """Operations that a candidate may use although the original does not.
 
 They read and write registers and LDS, or access memory in ways that the original has: none changes
-mode, control flow or EXEC, none is less precise than its name says, and what they make of launch
-and data is compared (`asmevo.gates.launch_uses`, `asmevo.gates.operand_uses`).
+mode or EXEC, none is less precise than its name says, and what they make of launch and data is
+compared (`asmevo.gates.launch_uses`, `asmevo.gates.operand_uses`). ``s_branch`` decides nothing:
+where it leads is known, inside of the kernel, and code that no launch reaches is no evidence
+(`asmevo.gates.reach`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _DWORDS = re.compile(r"((?:s_|s_buffer_|buffer_|global_|flat_)(?:load|store))_dw
 
 
 def _is_reviewed(op: str, form: Form) -> bool:
+    if op == "s_branch":
+        return True
     if form.is_branch or form.ends_program or form.is_atomic or form.writes & _STATE:
         return False
     if op.startswith(_LEFT_OUT) or _HALF.search(op) or "saveexec" in op or "wrexec" in op:
