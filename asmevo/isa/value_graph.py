@@ -327,11 +327,11 @@ def _members(registers: int) -> tuple[int, ...]:
 
 def is_move(i: Instruction) -> bool:
     """Whether an instruction copies registers or constants, and nothing else."""
-    if i.op == _PAIR:
-        return all(name == "op_sel" for name, _ in i.modifiers) and all(
-            o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
-            for o in i.operands)
-    return i.op in _MOVES and is_plain(i)
+    if i.op in _MOVES:
+        return is_plain(i)
+    return i.op == _PAIR and all(name == "op_sel" for name, _ in i.modifiers) and all(
+        o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
+        for o in i.operands)
 
 
 def _halves(i: Instruction) -> tuple[int, int]:
