@@ -6,11 +6,9 @@
 #define SHARED __attribute__((shared))
 #define THREADS(n) __attribute__((amdgpu_flat_work_group_size(n, n)))
 #define UNROLL _Pragma("unroll")
-#define ROLLED _Pragma("nounroll")
 
 constexpr int WAVE = 64;
 
-typedef float float2 __attribute__((ext_vector_type(2)));
 typedef float float4 __attribute__((ext_vector_type(4)));
 typedef unsigned short ushort4 __attribute__((ext_vector_type(4)));
 

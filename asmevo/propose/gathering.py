@@ -54,7 +54,7 @@ class Gathering:
         self._masks: dict[int, str] = {}
         self._copies: dict[int, str] = {}
         self.sunk = self._chosen(straight)
-        self.unskipped = any(i in chain.inner for i in self.sunk)
+        self.unskipped = straight
         self.behind: list[str] = []
 
     @staticmethod

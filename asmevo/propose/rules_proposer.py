@@ -16,6 +16,9 @@ from asmevo.propose.rule import Rule, RuleContext
 
 _Key = tuple[tuple[int, int, tuple[str, ...]], ...]
 _JOIN = "+"
+# The gate that refuses a kind of edit whatever it gains, and how often before a rule gives up.
+_STATIC = "G1"
+_MOST_REFUSED = 3
 
 
 class RulesProposer:
@@ -54,12 +57,21 @@ class RulesProposer:
         self.proposed: Counter[str] = Counter()
 
     def propose(self, evidence: Evidence) -> Proposals:
-        """Yield proposals without repeating one or any of ``evidence.failures``."""
+        """Yield proposals without repeating one or any of ``evidence.failures``.
+
+        A rule whose proposals the static gate refuses again and again is left alone for the rest of
+        the call.
+        """
         seen: set[_Key] = {_key(f.edits) for f in evidence.failures}
         seen.add(())
-        for proposal in islice(self._fresh(self._ordered(evidence), seen), self._limit):
+        refused = Counter(f.rule for f in evidence.failures if f.gate == _STATIC)
+        for proposal in islice(self._fresh(self._ordered(evidence, refused), seen), self._limit):
             self.proposed[proposal.rule] += 1
-            yield proposal
+            feedback = yield proposal
+            if feedback is not None and feedback.gate == _STATIC:
+                refused[proposal.rule] += 1
+            elif feedback is not None and feedback.speedup is not None:
+                del refused[proposal.rule]
 
     def _fresh(self, proposals: Iterable[Proposal], seen: set[_Key]) -> Iterator[Proposal]:
         for proposal in proposals:
@@ -68,22 +80,30 @@ class RulesProposer:
                 seen.add(key)
                 yield proposal
 
-    def _ordered(self, evidence: Evidence) -> Iterator[Proposal]:
+    def _ordered(self, evidence: Evidence, refused: Counter[str]) -> Iterator[Proposal]:
         context = RuleContext(evidence)
         wanted = evidence.directions
         rules = tuple(r for r in self._rules if not wanted or r.direction in wanted)
-        streams = [iter(rule.matches(context)) for rule in rules]
-        for stream in streams:
-            yield from islice(stream, 1)
-        yield from self._combinations(context, rules)
+        streams = {rule: iter(rule.matches(context)) for rule in rules}
+        # What finds nothing in the base is not asked again in every combination.
+        useful: list[Rule] = []
+        for rule, stream in streams.items():
+            for proposal in islice(stream, 1):
+                useful.append(rule)
+                yield proposal
+        yield from self._combinations(
+            context, tuple(r for r in useful if not refused[r.name]))
         turns = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
         while streams:
-            stream = turns.choice(streams)
-            proposal = next(stream, None)
-            if proposal is None:
-                streams.remove(stream)
+            rule = turns.choice(list(streams))
+            if refused[rule.name] >= _MOST_REFUSED:
+                del streams[rule]
+                continue
+            following = next(streams[rule], None)
+            if following is None:
+                del streams[rule]
             else:
-                yield proposal
+                yield following
 
     def _combinations(
         self, context: RuleContext, everything: tuple[Rule, ...]

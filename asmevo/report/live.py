@@ -14,7 +14,7 @@ from rich.live import Live
 
 from asmevo.failure import printable
 from asmevo.report.live_view import SearchView, clock
-from asmevo.report.search_state import SearchState
+from asmevo.report.search_state import Bounds, SearchState
 from asmevo.search.events import AnyEvent
 
 _PER_SECOND = 4
@@ -60,10 +60,12 @@ class SearchDisplay:
         if not self._console.is_terminal:
             self._tell()
 
-    def replay(self, events: Iterable[AnyEvent]) -> None:
-        """Take the events of earlier sittings into account; they have been told."""
+    def replay(self, events: Iterable[AnyEvent], bounds: Bounds) -> None:
+        """Take the events of earlier sittings into account; they have been told. ``bounds`` are
+        this sitting's."""
         for event in events:
             self.state.happened(event)
+            self.state.bounds = bounds
         self._told = len(self.state.moments)
 
     def _tell(self) -> None:

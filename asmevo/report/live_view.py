@@ -69,16 +69,15 @@ class SearchView:
 
     def _bars(self) -> Iterator[tuple[str, float, float, str]]:
         """Name, spent, bound (0: none) and both in words."""
-        started, state = self.state.started, self.state
-        bound = started.attempts if started else 0
-        yield "attempts", state.used, bound, _of(f"{state.used:,}", f"{bound:,}" if bound else "")
-        seconds, limit = self.seconds(), started.budget_seconds if started else 0.0
+        state, bounds = self.state, self.state.bounds
+        most = bounds.attempts
+        yield "attempts", state.used, most, _of(f"{state.used:,}", f"{most:,}" if most else "")
+        seconds, limit = self.seconds(), bounds.seconds
         yield "time", seconds, limit, _of(clock(seconds), clock(limit) if limit else "")
-        tokens = started.tokens if started else None
+        tokens, cost = bounds.tokens, bounds.cost
         if tokens is not None or state.tokens:
             yield ("tokens", state.tokens, tokens or 0,
                    _of(_short(state.tokens), _short(tokens) if tokens else ""))
-        cost = started.cost if started else None
         if cost is not None or state.cost:
             yield ("cost", state.cost, cost or 0.0,
                    _of(f"${state.cost:,.2f}", f"${cost:,.2f}" if cost else ""))

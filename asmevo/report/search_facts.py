@@ -12,7 +12,7 @@ from asmevo.isa.program import Program
 from asmevo.report.causes import CAUSES
 from asmevo.report.live_view import clock
 from asmevo.report.search_result import GATES
-from asmevo.report.search_state import Record, SearchState
+from asmevo.report.search_state import Record, SearchState, counted
 from asmevo.report.stored_run import StoredRun
 from asmevo.report.version_profile import ORIGINAL, WINNER, StoredWindow, VersionProfile
 
@@ -69,16 +69,16 @@ def sentences(run: StoredRun) -> Iterator[str]:
     if why:
         yield _ENDS.get(str(why), f"The search ended: {why}.")
     spent = [f"{state.used:,} attempts" if state.used else "", clock(state.seconds)]
-    if state.started is not None and state.started.attempts:
-        spent[0] += f" of {state.started.attempts:,}"
-        spent[1] += f" of {clock(state.started.budget_seconds)}"
+    if state.bounds.attempts:
+        spent[0] += f" of {state.bounds.attempts:,}"
+        spent[1] += f" of {clock(state.bounds.seconds)}"
     overhead = result.get("overhead")
     if isinstance(overhead, Mapping) and isinstance(overhead.get("share"), float):
         spent.append(f"{100 * overhead['share']:.1f} % of the workers' time outside the gates")
-    extra = [f"{count:,} {what}" for count, what in (
-        (state.duplicates, "candidates that another worker had judged before"),
-        (state.not_proposed, "proposals that were repeats"),
-        (state.faults, "lost workers"), (state.sittings - 1, "resumptions")) if count]
+    extra = [counted(count, what) + rest for count, what, rest in (
+        (state.duplicates, "candidate", " that another worker had judged before"),
+        (state.not_proposed, "repeated or blocked proposal", ""),
+        (state.faults, "lost worker", ""), (state.sittings - 1, "resumption", "")) if count]
     yield f"Spent: {', '.join(filter(None, spent))}" + (
         f"; {', '.join(extra)}." if extra else ".")
 

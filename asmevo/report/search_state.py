@@ -111,14 +111,26 @@ class Moment:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a search may spend; 0 and ``None``: as much as it likes."""
+
+    attempts: int = 0
+    seconds: float = 0.0
+    tokens: int | None = None
+    cost: float | None = None
+
+
 @dataclass
 class SearchState:
     """An observer of a search. ``verdicts[gate][outcome]`` counts candidates, not repeats;
-    ``reasons[gate, code]`` the candidates that a gate stopped for it.
+    ``reasons[gate, code]`` the candidates that a gate stopped for it. ``bounds`` are those of the
+    first sitting until they are set.
     """
 
     started: Started | None = None
     ended: Ended | None = None
+    bounds: Bounds = Bounds()
     seconds: float = 0.0
     used: int = 0
     judged: int = 0
@@ -214,6 +226,7 @@ class SearchState:
 
     def _started(self, event: Started) -> None:
         self.started = event
+        self.bounds = Bounds(event.attempts, event.budget_seconds, event.tokens, event.cost)
         self.nodes = [NodeState(0, None, 1.0, event.original_sha256, rationale="the original",
                                 resources=event.resources)]
 

@@ -46,7 +46,7 @@ def from_registry(
     if not candidates:
         return
     first = candidates[0]
-    budget = _budget(config)
+    budget = budget_of(config)
     yield Started(
         run_id=run.id, kernel=first.kernel, original_sha256=first.original_sha256,
         device=run.device, timing_source=run.device_source, seed=run.seed,
@@ -97,7 +97,8 @@ def _timed_speedup(candidate: CandidateRecord) -> float | None:
     return None
 
 
-def _budget(config: str) -> Any:
+def budget_of(config: str) -> Any:
+    """The ``search.budget`` of a configuration's text; empty where it has none."""
     try:
         budget = OmegaConf.select(OmegaConf.create(config), "search.budget")
     except (OmegaConfBaseException, YAMLError):

@@ -16,8 +16,8 @@ from asmevo.registry.records import RunRecord
 from asmevo.registry.registry import Registry
 from asmevo.report import version_profile
 from asmevo.report.comparison import find_results, load_result, overrides
-from asmevo.report.search_state import SearchState
-from asmevo.report.stored_events import stored_events
+from asmevo.report.search_state import Bounds, SearchState
+from asmevo.report.stored_events import budget_of, stored_events
 from asmevo.report.version_profile import VersionProfile
 from asmevo.search.eventlog import NAME, read_log
 from asmevo.search.events import AnyEvent, Started
@@ -112,6 +112,8 @@ def _loaded(result: Mapping[str, Any] | None, folder: Path | None, record: RunRe
         missing.append("The registry does not know the run: no configuration, no toolchain.")
     config = _config(folder, record, registry, missing)
     state = SearchState.of(_events(folder, record, registry, missing))
+    if folder is not None and (bounds := _bounds(folder)) is not None:
+        state.bounds = bounds
     if result is None:
         assert record is not None
         result = _made_result(record, state, registry)
@@ -136,6 +138,18 @@ def _config(folder: Path | None, record: RunRecord | None, registry: Registry,
             missing.append(f"The configuration cannot be read: {error}.")
     file = None if folder is None else folder / ".hydra" / "config.yaml"
     return file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
+
+
+def _bounds(folder: Path) -> Bounds | None:
+    """Those of the last sitting, whose folder this is."""
+    file = folder / ".hydra" / "config.yaml"
+    budget = budget_of(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    try:
+        return None if not budget else Bounds(
+            int(budget["attempts"]), float(budget["seconds"]), budget.get("tokens"),
+            budget.get("cost"))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _events(folder: Path | None, record: RunRecord | None, registry: Registry,

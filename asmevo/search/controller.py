@@ -304,11 +304,12 @@ class Controller:
 
     def _write(self, events: list[AnyEvent], attempt: Attempt | None = None,
                node: Node | None = None) -> None:
-        self.journal.write(events, attempt, node)
-        for event in events:
-            self.state.apply(event, attempt=attempt, node=node)
-        for event in events:
-            self.observer.happened(event)
+        with uninterrupted():
+            self.journal.write(events, attempt, node)
+            for event in events:
+                self.state.apply(event, attempt=attempt, node=node)
+            for event in events:
+                self.observer.happened(event)
 
 
 def fact_of(resources: Resources) -> ResourceFact:

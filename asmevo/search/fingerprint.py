@@ -22,6 +22,7 @@ _WORD = re.compile(r"[\w.$@]+")
 # are ("AMD Instinct MI300" ISA, section 3.6.1).
 _GRANULE = 8
 _FILES = ("v", "s", "a")
+_MOST = 1 << 16
 
 Masks = tuple[int, int, int]
 
@@ -46,7 +47,12 @@ def _bounds(match: re.Match[str]) -> tuple[int, int]:
     return first, max(first, int(match[4] or first))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=16)
+def _known(used: Masks) -> dict[str, str]:
+    """Normal forms by text. Candidates of one base use the same registers, nearly always."""
+    return {}
+
+
 def _normal(text: str, used: Masks) -> str:
     """An instruction with ranks for registers, decimal integers and single spaces."""
     ranks = dict(zip(_FILES, used, strict=True))
@@ -76,6 +82,9 @@ def fingerprint(assembly: Assembly, kernel: str) -> str:
     used = (v, s, a)
     rename: Callable[[re.Match[str]], str] = lambda match: order.get(match[0], match[0])  # noqa: E731
     labels = order.keys()
+    known = _known(used)
+    if len(known) > _MOST:
+        known.clear()
     out = [" ".join(str(-(-mask.bit_length() // _GRANULE)) for mask in (v, a))]
     for line in lines:
         text = line.text
@@ -83,5 +92,8 @@ def fingerprint(assembly: Assembly, kernel: str) -> str:
             out.append(order[label] + ":")
         if order and not labels.isdisjoint(_words(text)):
             text = _WORD.sub(rename, text)
-        out.append(_normal(text, used))
+        normal = known.get(text)
+        if normal is None:
+            normal = known[text] = _normal(text, used)
+        out.append(normal)
     return hashlib.blake2b("\n".join(out).encode(), digest_size=16).hexdigest()

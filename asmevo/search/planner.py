@@ -101,18 +101,18 @@ class TeamPlanner:
     """Gives each worker a direction of its own, on the node that the worker's policy wants.
 
     Worker ``w`` follows ``policies[w % len(policies)]``, so that the team starts from different
-    verified nodes as soon as there are some. Of the directions that no other worker is at it gets
-    the one that promises most: what it has gained so far for each candidate, with as much credit
-    in advance that all are tried before one is preferred. A worker whose direction is exhausted on
-    a node takes over another's there, before it turns to another node. ``attempts_per_worker``
-    bounds an assignment, so that workers meet often enough to start from each other's results.
-    ``growth`` is the factor for each level of escalation, in which workers get all directions of a
-    node at once.
+    verified nodes as soon as there are some; ``diverse`` keeps away from where others are. Of the
+    directions that no other worker is at it gets the one that promises most: what it has gained so
+    far for each candidate, with as much credit in advance that all are tried before one is
+    preferred. A worker whose direction is exhausted on a node takes over another's there, before it
+    turns to another node. ``attempts_per_worker`` bounds an assignment, so that workers meet often
+    enough to start from each other's results. ``growth`` is the factor for each level of
+    escalation, in which workers get all directions of a node at once.
     """
 
     attempts_per_worker: int = 16
     directions: Sequence[str] = tuple(d.value for d in Direction)
-    policies: Sequence[str] = ("best", "diverse")
+    policies: Sequence[str] = ("best", "best", "diverse", "best")
     growth: float = 2.0
 
     def __post_init__(self) -> None:
@@ -129,6 +129,10 @@ class TeamPlanner:
     def plan(self, worker: int, view: View) -> Plan | None:
         policy: Policy = POLICIES[self.policies[worker % len(self.policies)]]
         nodes = policy.order(view.lineage)
+        if isinstance(policy, Diverse):
+            # Where no other worker is.
+            occupied = {assigned.base for assigned in view.in_flight}
+            nodes = sorted(nodes, key=lambda node: node.number in occupied)
         if view.level or view.course == "backtrack":
             policy, nodes = _off_course(view)
         attempts = _share(self.attempts_per_worker, self.growth, view)

@@ -20,6 +20,7 @@ from asmevo.registry.records import RunStatus
 from asmevo.registry.run_lock import RunLock
 from asmevo.report.live import SearchDisplay
 from asmevo.report.result import Result, Status
+from asmevo.report.search_state import Bounds
 from asmevo.report.terminal import waiting
 from asmevo.search.controller import Controller, fact_of
 from asmevo.search.events import Started
@@ -105,7 +106,8 @@ class Optimize:
         events = () if past is None else past.events
         recorder = Recorder(registry, run_id, baseline, session.folder, events, lineage)
         progress = SearchDisplay(session.kernel.name, device.source.value)
-        progress.replay(events)
+        progress.replay(events, Bounds(search.budget.attempts, search.budget.seconds,
+                                       search.budget.tokens, search.budget.cost))
         executor = search.start_executor(workbench, session.workbench_factory())
         controller = Controller(
             state, session.gates.commit, search.planner, executor, recorder, progress, first,

@@ -114,3 +114,31 @@ def test_overlap_and_branches_are_refused(kernels: Any) -> None:
         base.apply((Edit("kernel", 0, 2, (), "a"), Edit("kernel", 1, 3, (), "b")))
     with pytest.raises(EditError, match="branch"):
         base.apply((Edit("kernel", 0, 0, ("s_branch l3",), "a"),))
+
+
+def test_an_edit_may_bring_labels_and_branches_to_them(kernels: Any) -> None:
+    text = "v_mov_b32_e32 v1, 0\nagain:\ns_cmp_eq_u32 s2, 0\ns_cbranch_scc1 again\ns_endpgm"
+    context: RuleContext = kernels.context(text)
+    name = context.preview.fresh_labels(1)[0]
+    edits = (
+        Edit("kernel", 0, 1, ("s_nop 0", f"{name}:", "v_mov_b32_e32 v1, 0"), ""),
+        Edit("kernel", 2, 3, ("s_cbranch_scc1 again", f"s_cbranch_scc1 {name}"), ""),
+    )
+    preview = context.preview.apply(edits)
+    assert preview.program.targets == (None, None, None, 2, 1, None)
+    # The same kernel in one step from the base, and as text.
+    again = context.preview.apply(preview.edits(""))
+    assert again.program.targets == preview.program.targets
+    assert again.lines == preview.lines
+    body = kernels.assembly(text).apply(preview.edits("")).body("kernel")
+    assert [line.labels for line in body.lines] == [(), (name,), ("again",), (), (), ()]
+
+
+def test_labels_must_be_new_and_branches_must_have_them(kernels: Any) -> None:
+    text = "again:\ns_cmp_eq_u32 s2, 0\ns_cbranch_scc1 again\ns_endpgm"
+    context: RuleContext = kernels.context(text)
+    with pytest.raises(EditError, match="nowhere"):
+        context.preview.apply((Edit("kernel", 0, 0, ("s_cbranch_scc1 nowhere",), ""),))
+    twice = Edit("kernel", 0, 1, (".La:", "s_nop 0", ".La:", "s_nop 0"), "")
+    with pytest.raises(EditError, match="already"):
+        kernels.assembly(text).apply((twice,))

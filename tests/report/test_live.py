@@ -11,7 +11,8 @@ from rich.console import Console
 
 from asmevo.report.live import SearchDisplay
 from asmevo.report.live_view import SearchView
-from asmevo.report.search_state import SearchState
+from asmevo.report.search_state import Bounds, SearchState
+from asmevo.search.events import Resumed
 from tests.report import made_search
 
 
@@ -91,3 +92,15 @@ def test_a_terminal_is_left_as_it_was(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == ""
     assert "the disk is nearly full" in out.getvalue()
     assert "best" in out.getvalue()
+
+
+def test_earlier_sittings_are_known_but_told_already(capsys: pytest.CaptureFixture[str]) -> None:
+    events = list(made_search.events(60))
+    display = SearchDisplay("layer_norm", "modelled", Console(file=io.StringIO()))
+    display.replay(events, Bounds(attempts=90, seconds=60.0))
+    assert capsys.readouterr().out == ""
+    display.happened(Resumed(attempts_used=60, seconds=display.state.seconds))
+    assert capsys.readouterr().out.count("\n") == 1
+    text = "\n".join(drawn(display.state, 80, 24))
+    assert "60 of 90" in text
+    assert "of 1:00" in text

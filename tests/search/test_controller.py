@@ -156,12 +156,14 @@ def test_work_is_stolen_when_a_direction_is_exhausted() -> None:
 def test_a_team_starts_from_different_nodes_once_there_are_some() -> None:
     made = controller(planner=TeamPlanner(), workers=4, attempts=100)
     made.run()
-    bases = {e.worker % 2: set[int]() for e in events(made) if isinstance(e, Assigned)}
+    at: dict[int, int] = {}
+    apart = 0
     for event in events(made):
         if isinstance(event, Assigned) and not event.parts:
-            bases[event.worker % 2].add(event.base)
-            assert event.policy in ("best", "diverse", "backtrack")
-    assert len(bases[0] | bases[1]) > 3
+            at[event.worker] = event.base
+            apart = max(apart, len(set(at.values())))
+    assert apart > 1
+    assert {e.policy for e in events(made) if isinstance(e, Assigned)} >= {"best", "diverse"}
 
 
 def test_an_error_in_a_worker_costs_one_attempt() -> None:

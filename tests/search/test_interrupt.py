@@ -43,3 +43,22 @@ def test_other_threads_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert done == [True]
+
+
+def test_a_polite_kill_is_held_back_as_well() -> None:
+    steps = []
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt), uninterrupted():  # noqa: PT012
+            with uninterrupted():
+                os.kill(os.getpid(), signal.SIGTERM)
+                steps.append("inner")
+            steps.append("outer")
+        assert steps == ["inner", "outer"]
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)

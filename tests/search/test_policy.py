@@ -103,6 +103,17 @@ def test_no_two_workers_get_the_same_node_and_direction() -> None:
     assert plan.base == 2
 
 
+def test_a_diverse_worker_keeps_away_from_the_others() -> None:
+    team = TeamPlanner(policies=("best", "diverse"))
+    first = team.plan(1, view(in_flight=(at(0, 4, Direction.LATENCY_HIDING),)))
+    assert first is not None
+    assert (first.base, first.policy) == (3, "diverse")
+    both = (at(0, 4, Direction.LATENCY_HIDING), at(2, 3, Direction.DEPENDENCY_CHAINS))
+    second = team.plan(1, view(in_flight=both))
+    assert second is not None
+    assert second.base == 0
+
+
 def test_workers_follow_different_policies() -> None:
     team = TeamPlanner(policies=("best", "recent", "diverse", "backtrack"))
     bases = [plan.base for worker in range(4)

@@ -17,9 +17,9 @@ class GatherLoads(Rule):
 
     What uses the loaded values moves behind the last of the conditional stretches, where the same
     lanes are on. Registers that the stretches share get names of their own. What stood inside of a
-    stretch is computed for all lanes and kept for those that were on; then no stretch is skipped
-    any more. Waits are placed anew: each use then waits for its own load, while the others are
-    still under way.
+    stretch is computed for all lanes and kept for those that were on. The stretches lose the branch
+    over them, so that waits can count on their loads: each use waits for its own load, while the
+    others are still under way. Or they keep it, and only what stood between them moves.
     """
 
     name = "gather-loads"

@@ -1,0 +1,99 @@
+"""Which writes the lanes may hold that read a register."""
+
+from __future__ import annotations
+
+import pytest
+
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.mask_pairs import mask_pairs
+from asmevo.isa.program import Program
+from asmevo.isa.registers import VGPR0
+from asmevo.isa.value_graph import Definition, Merge, ValueGraph
+
+_READ = "v_mov_b32_e32 v9, v1"
+
+
+def _program(text: str) -> Program:
+    rows: list[tuple[int, int, str]] = []
+    labels: dict[int, str] = {}
+    for line in filter(None, (x.strip() for x in text.splitlines())):
+        if line.endswith(":"):
+            labels[4 * len(rows)] = line[:-1]
+        else:
+            rows.append((4 * len(rows), 4, line))
+    return Program.from_disassembly(rows, labels)
+
+
+def _held(text: str) -> list[str]:
+    """The texts of the writes of v1 that reach the instruction that reads it."""
+    program = _program(text)
+    index = next(k for k, i in enumerate(program.instructions) if i.text == _READ)
+    node = ValueGraph(program).reaching(index, VGPR0 + 1)
+    nodes = node.nodes if isinstance(node, Merge) else {node}
+    return sorted(program.instructions[n.at].text if isinstance(n, Definition) else "entry"
+                  for n in nodes)
+
+
+# A stretch for some lanes; {first} is outside, {inside} in it, {behind} behind it.
+STRETCH = """
+s_and_saveexec_b64 s[4:5], s[20:21]
+{first}
+s_and_saveexec_b64 s[0:1], s[22:23]
+s_cbranch_execz join
+{inside}
+join:
+s_or_b64 exec, exec, s[0:1]
+{behind}
+s_endpgm
+"""
+_A, _B = "v_add_u32_e32 v1, 1, v5", "v_add_u32_e32 v1, 2, v5"
+
+
+@pytest.mark.parametrize(("parts", "held"), [
+    # In front of the stretch all lanes were written that are on in it and behind it.
+    ((_A, _READ, ""), [_A]),
+    ((_A, "", _READ), [_A]),
+    ((_A, _B, _READ), [_A, _B]),
+    ((_A, f"{_B}\n{_READ}", ""), [_B]),
+    (("", _B, _READ), [_B, "entry"]),
+    (("", _B, f"{_A}\n{_READ}"), [_A]),
+])
+def test_a_stretch(parts: tuple[str, str, str], held: list[str]) -> None:
+    first, inside, behind = parts
+    text = STRETCH.format(first=first or "s_nop 0", inside=inside or "s_nop 0", behind=behind)
+    assert _held(text) == sorted(held)
+
+
+def test_an_earlier_turn_of_a_stretch_was_for_other_lanes() -> None:
+    assert _held(f"""
+        again:
+        s_and_saveexec_b64 s[0:1], s[22:23]
+        s_cbranch_execz join
+        {_READ}
+        {_A}
+        join:
+        s_or_b64 exec, exec, s[0:1]
+        s_cbranch_scc1 again
+        s_endpgm""") == sorted([_A, "entry"])
+
+
+@pytest.mark.parametrize(("change", "held"), [
+    ("s_andn2_b64 exec, exec, s[2:3]", [_A]),
+    ("s_and_b64 exec, exec, s[2:3]", [_A]),
+    ("s_or_b64 exec, exec, s[2:3]", [_A, "entry"]),
+    ("s_mov_b64 exec, s[2:3]", [_A, "entry"]),
+    ("s_xor_b64 exec, exec, s[2:3]", [_A, "entry"]),
+    ("s_andn2_b64 exec, s[2:3], exec", [_A, "entry"]),
+])
+def test_lanes_that_are_switched_on_were_not_written(change: str, held: list[str]) -> None:
+    assert _held(f"s_and_saveexec_b64 s[0:1], s[20:21]\n{_A}\n{change}\n{_READ}\n"
+                 "s_endpgm") == sorted(held)
+
+
+def test_pairs_need_their_register_to_come_from_one_place() -> None:
+    text = STRETCH.format(first="s_nop 0", inside="s_nop 0", behind="s_nop 0")
+    program = _program(text)
+    assert mask_pairs(program, Cfg.of(program)) == {5: 2}
+    for spoilt in ("s_mov_b64 s[0:1], 0", "s_mov_b32 s1, 0", "s_andn2_b64 exec, exec, s[2:3]"):
+        program = _program(STRETCH.format(first="s_nop 0", inside=spoilt, behind="s_nop 0"))
+        assert mask_pairs(program, Cfg.of(program)) == {}
