@@ -19,6 +19,8 @@ from asmevo.isa.registers import M0, M0_MASK
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import Values
 
+# An address is followed to so many others that it may be.
+_MOST_CHOICES = 32
 _OWN = Taint.WORK_ITEM | Taint.PATH
 
 
@@ -82,12 +84,44 @@ def changed_addresses(
     numbers: Numbers,
 ) -> Iterator[tuple[str, str]]:
     """``new-launch-address`` and a sentence for each access that the original does not have."""
+    def known(access: Access) -> bool:
+        return access in original or any(
+            access.kind == other.kind and access.space == other.space
+            and access.high == other.high and access.low.is_turn_of(other.low, numbers)
+            for other in original)
+
     for access, index in candidate.items():
-        if access in original or any(
-                access.kind == other.kind and access.space == other.space
-                and access.high == other.high and access.low.is_turn_of(other.low, numbers)
-                for other in original):
+        if known(access) or all(map(known, _by_path(access, numbers))):
             continue
         yield "new-launch-address", (
             f"'{program.instructions[index].text}' at {program.offsets[index]:#x} accesses an "
             "address that the original does not")
+
+
+def _by_path(access: Access, numbers: Numbers) -> Iterator[Access]:
+    """The accesses of which this is one, by the path taken; itself if it is not of that kind.
+
+    Copies of a loop's code behind it find the addresses of whichever turn was the last one.
+    """
+    for low in _choices(access.low.base, numbers):
+        total = without_turns(low, numbers)[0]
+        steps = tuple(sorted({*total.steps, *access.low.steps}))
+        for high in _choices(access.high, numbers):
+            yield Access(access.kind, access.space, Sum(total.base, steps),
+                         high_without_turns(high, numbers))
+
+
+def _choices(number: int, numbers: Numbers) -> list[int]:
+    """A sum with each of the values that one of its terms may be."""
+    pending = [number]
+    found: list[int] = []
+    while pending:
+        here = pending.pop()
+        term = next((n for n, coefficient in numbers.linear(here)[1]
+                     if coefficient == 1 and numbers.forms[n][0] == "merge"), None)
+        if term is None or len(pending) + len(found) > _MOST_CHOICES:
+            found.append(here)
+            continue
+        rest = numbers.without_term(here, term)
+        pending += [numbers.add(rest, part) for part in numbers.parts(term)]
+    return found

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from asmevo.gates.lane_masks import LeavingLanes
 from asmevo.isa.addresses import signed, without_turns
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
@@ -134,6 +135,15 @@ def decides(values: Values, index: int) -> bool:
     """Whether the launch decides what a branch tests."""
     use = _use(values, index, values.program.instructions[index])
     return use is not None and _decides(use, values, Counters(values), index)
+
+
+def other_skips(values: Values, original: LaunchUses) -> Iterator[int]:
+    """The branches on EXEC that find lanes where none of the original's does."""
+    for index, i in enumerate(values.program.instructions):
+        if i.is_branch and i.reads & EXEC_MASK and values.cfg.reachable(index):
+            use = _use(values, index, i)
+            if use is not None and use.is_skip and use not in original.first:
+                yield index
 
 
 def _decides(use: Use, values: Values, counters: Counters, index: int) -> bool:
@@ -260,17 +270,25 @@ def changed_uses(
     ``lost-launch-mask``. The same use more often is a matter of which code is reached
     (`asmevo.gates.reach`).
     """
+    leaving = LeavingLanes(
+        [use.values for use in original.first if use.kind == "mask"],
+        [use.values for use in original.first if use.is_skip],
+        [use.values for use in candidate.first if use.is_skip], numbers)
     for use, at in candidate.first.items():
         if use in original.first and all(
                 any(bound.is_turn_of(known) for known in original.bounds[use])
                 for bound in candidate.bounds.get(use, ())):
+            continue
+        if (use.kind == "mask" and leaving.is_mask(use.values)) or (
+                use.is_skip and leaving.is_skip(use.values)):
             continue
         kind = "mask" if use.kind == "mask" else "branch"
         yield f"new-launch-{kind}", (
             f"'{program.instructions[at].text}' at {program.offsets[at]:#x} depends on "
             f"{_sources(use.values, numbers)} in a way that the original does not")
     for number, at in candidate.narrowed.items():
-        if number not in original.narrowed and not is_made_of(number, computed, numbers):
+        if number not in original.narrowed and not is_made_of(number, computed, numbers) and (
+                not leaving.is_step(number)):
             yield "new-launch-selection", (
                 f"'{program.instructions[at].text}' at {program.offsets[at]:#x} decides by "
                 f"{_sources((number,), numbers)} in a way that the original does not")
@@ -278,6 +296,9 @@ def changed_uses(
         found = {bound.condition for bound in candidate.bounds.get(use, ())}
         if use in candidate.first and all(
                 bound.turn or bound.condition in found for bound in original.bounds.get(use, ())):
+            continue
+        if use.kind == "mask" and leaving.is_kept(
+                use.values, (known.values for known in candidate.first if known.kind == "mask")):
             continue
         if not use.is_skip and any(numbers.taints[v] & ~Taint.PATH for v in use.values):
             yield f"lost-launch-{use.kind}", (

@@ -25,7 +25,7 @@ from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import SGPR_LIMIT, VGPR0, mask, members
 from asmevo.isa.value_forms import rule_of
-from asmevo.isa.value_graph import MOVES, is_plain
+from asmevo.isa.value_graph import is_move, is_plain
 from asmevo.isa.value_numbers import Form, Numbers, Taint
 from asmevo.isa.values import KERNARG_POINTER, Values
 
@@ -152,7 +152,7 @@ def _operands(values: Values, index: int, i: Instruction, pointers: Container[in
 
 def _mixes(values: Values, index: int, i: Instruction) -> bool:
     """Whether an instruction makes something of loaded data and values of the launch."""
-    if i.op in MOVES:
+    if is_move(i):
         return False
     launch = loaded = False
     for register in _members(i.reads & (_SCALARS | VECTOR_REGISTERS)):
@@ -166,7 +166,7 @@ def _mixes(values: Values, index: int, i: Instruction) -> bool:
 
 def _is_followed(i: Instruction) -> bool:
     """Whether the algebra knows what a vector instruction makes."""
-    return i.unit is Unit.VALU and (rule_of(i.op) is not None or i.op in MOVES) and is_plain(i)
+    return i.unit is Unit.VALU and (is_move(i) or (rule_of(i.op) is not None and is_plain(i)))
 
 
 def _address(number: int, numbers: Numbers, pointers: Container[int]) -> frozenset[Form] | None:

@@ -12,11 +12,12 @@ from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
 from asmevo.gates.edges import Edges, changed_branches, differing
-from asmevo.gates.launch_uses import decides
+from asmevo.gates.launch_uses import decides, other_skips
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.program import Program
+from asmevo.isa.registers import EXEC_MASK
 
 _END = (0xBF810000).to_bytes(4, "little")  # s_endpgm
 _FILL = (0xBF800000).to_bytes(4, "little")  # s_nop 0
@@ -90,14 +91,18 @@ class ReachGate:
             reach = _REACH[baseline]
             code = program(trial.code_object, baseline.kernel)
             branches = tuple(changed_branches(baseline.program, code))
+            descriptor = trial.code_object.kernel(baseline.kernel).descriptor
             changed = (*_changed(baseline.program, code),
                        *(before for _, before in branches if before is not None))
             missed = next((i for i in changed if not reach.reached(i)), None)
             edges = Edges(baseline, trial.code_object, code)
-            values = baseline.values_of(
-                code, trial.code_object.kernel(baseline.kernel).descriptor) if branches else None
-            for branch, _ in branches:
-                if missed is not None or values is None or not (
+            values = baseline.values_of(code, descriptor) if missed is None and (
+                branches or _tests_lanes(baseline, code)) else None
+            added = {branch for branch, _ in branches}
+            if values is not None:
+                added.update(other_skips(values, baseline.launch_uses))
+            for branch in sorted(added):
+                if values is None or not (
                         code.instructions[branch].is_conditional and decides(values, branch)):
                     continue
                 what = edges.missed(branch)
@@ -115,6 +120,12 @@ class ReachGate:
             self.gate, Outcome.MISSING, "unreached",
             f"no dispatch reaches '{text}' at {baseline.program.offsets[missed]:#x}, which the "
             "candidate changes")
+
+
+def _tests_lanes(baseline: Baseline, code: Program) -> bool:
+    """Whether branches on EXEC may test something else than the original's."""
+    return baseline.skeletons.of(code) != baseline.skeleton and any(
+        i.is_conditional and i.reads & EXEC_MASK for i in code.instructions)
 
 
 def _changed(original: Program, candidate: Program) -> Iterator[int]:

@@ -31,8 +31,9 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
-MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64", "v_accvgpr_read_b32",
-                    "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
+_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64",
+                    "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
+_PAIR = "v_pk_mov_b32"
 _WIDE_MOVES = ("s_mov_b64", "v_mov_b64")
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
@@ -264,15 +265,14 @@ class ValueGraph:
         if not isinstance(node, Definition):
             return None
         i = self.program.instructions[node.at]
-        if (i.op not in MOVES or not is_plain(i) or node.at in self.cfg.unknown
+        if (not is_move(i) or node.at in self.cfg.unknown
                 or self.effects[node.at].writes != i.writes
                 or self.effects[node.at].reads != i.reads):
             return None
-        source = i.operands[1]
-        if (i.op in _WIDE_MOVES and source.kind is OperandKind.CONSTANT
-                and "." in source.text):
-            return None  # a float of 64 bits
-        return self._operand(node.at, source, node.register - i.operands[0].first)
+        word = node.register - i.operands[0].first
+        if i.op == _PAIR:
+            return self._operand(node.at, i.operands[1 + word], _halves(i)[word])
+        return self._operand(node.at, i.operands[1], word)
 
     def _operand(self, index: int, operand: Operand, word: int) -> Node:
         match operand.kind:
@@ -353,6 +353,23 @@ def _writers(facts: Sequence[Effects]) -> defaultdict[int, list[int]]:
 @functools.lru_cache(maxsize=1 << 14)
 def _members(registers: int) -> tuple[int, ...]:
     return tuple(members(registers))
+
+
+def is_move(i: Instruction) -> bool:
+    """Whether an instruction copies registers or constants, and nothing else."""
+    if i.op == _PAIR:
+        return all(name == "op_sel" for name, _ in i.modifiers) and all(
+            o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
+            for o in i.operands)
+    if i.op in _WIDE_MOVES and "." in i.operands[1].text:
+        return False  # a constant of 64 bits
+    return i.op in _MOVES and is_plain(i)
+
+
+def _halves(i: Instruction) -> tuple[int, int]:
+    """Which word of the first source becomes the lower, and which of the second the upper one."""
+    chosen = i.modifier("op_sel")
+    return (chosen[0], chosen[1]) if isinstance(chosen, tuple) else (0, 0)
 
 
 def is_plain(i: Instruction) -> bool:

@@ -154,6 +154,11 @@ class Numbers:
         """A sum without its constant."""
         return self._of_linear(0, dict(self.linear(number)[1]))
 
+    def without_term(self, number: int, term: int) -> int:
+        """A sum without one of its terms."""
+        constant, terms = self.linear(number)
+        return self._of_linear(constant, dict(terms) | {term: 0})
+
     def subtract(self, a: int, b: int) -> int:
         return self.add(a, b, -1)
 

@@ -2,7 +2,8 @@
 
 A value is followed backwards, on demand, through moves, arithmetic and all paths to what the launch
 gives and what memory holds. What loops carry by adding to it is a base and a step times how often
-the loop was run (`asmevo.isa.loop_values`). Other values of loops are told apart by unfolding their
+the loop was run (`asmevo.isa.loop_values`), lane masks that it narrows have a form of their own
+(`asmevo.isa.loop_masks`). Other values of loops are told apart by unfolding their
 definitions as often as two loops of that size can differ; loops of more than :data:`_LARGE`
 definitions are unfolded :data:`_LARGE` times, so that a difference farther away than that is not
 seen.
@@ -26,12 +27,12 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VALU_UNITS, VECTOR_REGISTERS, VECTOR_UNITS
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.loaded_values import loaded_word
+from asmevo.isa.loop_masks import carried_masks
 from asmevo.isa.loop_values import counted
 from asmevo.isa.program import Program
 from asmevo.isa.registers import VGPR0, members, names
 from asmevo.isa.value_forms import rule_of
 from asmevo.isa.value_graph import (
-    MOVES,
     Constant,
     Definition,
     Launched,
@@ -39,6 +40,7 @@ from asmevo.isa.value_graph import (
     Named,
     Node,
     ValueGraph,
+    is_move,
     is_plain,
 )
 from asmevo.isa.value_numbers import Numbers, Taint
@@ -99,7 +101,7 @@ class Values:
         while found != before:
             before = found
             for i in instructions:
-                if i.op in MOVES and i.writes & found:
+                if is_move(i) and i.writes & found:
                     found |= i.reads
         return found
 
@@ -112,7 +114,7 @@ class Values:
                 continue
             for register in members(i.writes & VECTOR_REGISTERS & ~found):
                 if not self.from_memory(index, register) and (
-                        (rule_of(i.op) is None and i.op not in MOVES)
+                        (rule_of(i.op) is None and not is_move(i))
                         or self.numbers.value_of(self.after(index, register)) is None):
                     found |= 1 << register
         return found
@@ -224,7 +226,8 @@ class _Numbering:
             done[component[0]] = self._form(component[0], done.__getitem__)
             return
         numbers = self.numbers
-        found = counted(component, self._needs, self._form, done, numbers)
+        found = (counted(component, self._needs, self._form, done, numbers)
+                 or carried_masks(component, self._needs, self._form, done, numbers))
         if found is not None:
             done.update(found)
             return

@@ -22,6 +22,7 @@ from asmevo.threats import (
     b13_writes_elsewhere,
     b14_reads_elsewhere,
     b15_nan,
+    b16_divergent_loops,
     b16_lane_masks,
     b17_opcodes,
     b18_surroundings,
@@ -30,6 +31,7 @@ from asmevo.threats import (
     b21_cache_bits,
     b22_hangs,
     controls,
+    equivalent_divergent_loops,
     equivalent_layer_norm,
     equivalent_others,
     equivalent_values,
@@ -105,10 +107,11 @@ CORPUS: tuple[Threat, ...] = (
     *b07_undefined.THREATS, *b08_lds_size.THREATS, *b09_waits.THREATS, *b10_mode.THREATS,
     *b11_precision.THREATS, *b12_structured_inputs.THREATS, *b13_writes_elsewhere.THREATS,
     *b14_reads_elsewhere.THREATS, *b15_nan.THREATS, *b16_lane_masks.THREATS,
+    *b16_divergent_loops.THREATS,
     *b17_opcodes.THREATS, *b18_surroundings.THREATS, *b19_descriptor.THREATS,
     *b20_atomics.THREATS, *b21_cache_bits.THREATS, *b22_hangs.THREATS, *t_measurement.THREATS,
     *controls.THREATS, *equivalent_layer_norm.THREATS, *equivalent_others.THREATS,
-    *equivalent_values.THREATS,
+    *equivalent_values.THREATS, *equivalent_divergent_loops.THREATS,
 )
 
 
