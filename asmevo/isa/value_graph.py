@@ -31,10 +31,10 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
-MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64", "v_accvgpr_read_b32",
-                    "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
-_WIDE_MOVES = ("s_mov_b64", "v_mov_b64")
+_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64",
+                    "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
 _PAIR = "v_pk_mov_b32"
+_WIDE_MOVES = ("s_mov_b64", "v_mov_b64")
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
 
@@ -272,11 +272,7 @@ class ValueGraph:
         word = node.register - i.operands[0].first
         if i.op == _PAIR:
             return self._operand(node.at, i.operands[1 + word], _halves(i)[word])
-        source = i.operands[1]
-        if (i.op in _WIDE_MOVES and source.kind is OperandKind.CONSTANT
-                and "." in source.text):
-            return None  # a float of 64 bits
-        return self._operand(node.at, source, word)
+        return self._operand(node.at, i.operands[1], word)
 
     def _operand(self, index: int, operand: Operand, word: int) -> Node:
         match operand.kind:
@@ -365,7 +361,9 @@ def is_move(i: Instruction) -> bool:
         return all(name == "op_sel" for name, _ in i.modifiers) and all(
             o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
             for o in i.operands)
-    return i.op in MOVES and is_plain(i)
+    if i.op in _WIDE_MOVES and "." in i.operands[1].text:
+        return False  # a constant of 64 bits
+    return i.op in _MOVES and is_plain(i)
 
 
 def _halves(i: Instruction) -> tuple[int, int]:
