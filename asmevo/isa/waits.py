@@ -15,7 +15,6 @@ does not move older ones back, except those of the same VSKIP region, which are 
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +23,7 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
 from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
     EVERYTHING,
     EXEC_MASK,
@@ -211,17 +211,12 @@ def _merge_slots(slots: list[int], more: list[int]) -> bool:
     return changed
 
 
-_recent: deque[tuple[Program, _Analysis]] = deque(maxlen=3)
-
-
 def _analysis(program: Program) -> _Analysis:
     """The analysis of a program: one that was asked about just now is not analysed again."""
-    for known, analysis in tuple(_recent):
-        if known is program:
-            return analysis
-    made = _Analysis(program)
-    _recent.appendleft((program, made))
-    return made
+    return _recent.get(lambda: _Analysis(program), program)
+
+
+_MISSING = tuple(f"missing-{kind.counter}" for kind in _KINDS)
 
 
 class _Analysis:
@@ -250,9 +245,8 @@ class _Analysis:
                 self.events.add(index)
         # For each register the accesses that return into it, a mask: few of many in flight matter.
         self._returning: dict[int, int] = {}
-        self._returned = 0
+        self._returning_any: dict[int, int] = {}
         for access in self.accesses:
-            self._returned |= access.registers
             for register in members(access.registers):
                 self._returning[register] = self._returning.get(register, 0) | access.bit
         self.entry = self._solve()
@@ -301,25 +295,54 @@ class _Analysis:
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
-        found: dict[tuple[str, int, int], Violation] = {}
+        instructions = self.program.instructions
+        # What two instructions have at several positions needs the smallest.
+        found: dict[tuple[int, int, str], Violation] = {}
         for number in sorted(self.entry):
             state = self.entry[number].copy()
             pending = self._pending(state)
+            # A list of what is in flight: made again at the first use behind each change.
+            flying: list[tuple[int, int, int]] | None = None
             for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
                 fact = self.facts[index]
-                barrier = index in self.cfg.unknown or (
-                    self.program.instructions[index].unit is Unit.BARRIER)
-                if pending & (fact.reads | fact.writes) or barrier:
-                    for violation in self._check(index, state):
-                        key = (violation.kind, violation.producer, violation.consumer)
-                        known = found.get(key)
-                        if known is None or violation.needed < known.needed:
-                            found[key] = violation
+                barrier = index in self.cfg.unknown or instructions[index].unit is Unit.BARRIER
+                touched = pending & (fact.reads | fact.writes)
+                if touched or barrier:
+                    if flying is None:
+                        flying = list(state.slots())
+                    concerned = -1 if barrier else self._returning_into(touched)
+                    for kind, position, accesses in flying:
+                        shared = accesses & concerned
+                        while shared:
+                            bit = shared & -shared
+                            shared ^= bit
+                            access = self.accesses[bit.bit_length() - 1]
+                            suffix, registers = self._conflict(access, kind, index)
+                            if suffix is None:
+                                continue
+                            name = _MISSING[kind] + suffix
+                            known = found.get((index, access.index, name))
+                            if known is None or position < known.needed:
+                                found[index, access.index, name] = Violation(
+                                    name, access.index, index, instructions[access.index].text,
+                                    instructions[index].text, registers,
+                                    needed=position, found=_KINDS[kind].maximum)
                 if index in self.events:
                     self._step(index, state)
-                    access = self.access_at.get(index)
-                    pending = pending | access.registers if access else self._pending(state)
-        return tuple(found[key] for key in sorted(found, key=lambda k: (k[2], k[1], k[0])))
+                    flying = None
+                    issued = self.access_at.get(index)
+                    pending = pending | issued.registers if issued else self._pending(state)
+        return tuple(found[key] for key in sorted(found))
+
+    def _returning_into(self, registers: int) -> int:
+        """The accesses that return into any of some registers, a mask."""
+        known = self._returning_any.get(registers)
+        if known is None:
+            known = 0
+            for register in members(registers):
+                known |= self._returning.get(register, 0)
+            self._returning_any[registers] = known
+        return known
 
     def awaited(self) -> dict[int, tuple[int, ...]]:
         found: dict[int, tuple[int, ...]] = {}
@@ -363,27 +386,6 @@ class _Analysis:
         for number in members(accesses):
             registers |= self.accesses[number].registers
         return registers
-
-    def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
-        fact = self.facts[index]
-        barrier = index in self.cfg.unknown or (
-            self.program.instructions[index].unit is Unit.BARRIER)
-        if barrier:
-            concerned = -1
-        else:
-            concerned = 0
-            for register in members((fact.reads | fact.writes) & self._returned):
-                concerned |= self._returning[register]
-        for kind, position, accesses in state.slots():
-            for number in members(accesses & concerned):
-                access = self.accesses[number]
-                suffix, registers = self._conflict(access, kind, index)
-                if suffix is not None:
-                    yield Violation(
-                        f"missing-{_KINDS[kind].counter}{suffix}", access.index, index,
-                        self.program.instructions[access.index].text,
-                        self.program.instructions[index].text, registers,
-                        needed=position, found=_KINDS[kind].maximum)
 
     def _conflict(self, access: _Access, kind: int, index: int) -> tuple[str | None, int]:
         """Why ``index`` must not run while ``access`` is in flight: kind suffix and registers."""
@@ -467,3 +469,6 @@ def _publishes(instruction: Instruction) -> bool:
     """Whether other waves of the workgroup may see what the operation wrote."""
     return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
             or instruction.modifier("lds") is not None)
+
+
+_recent: Recent[_Analysis] = Recent(3)
