@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,6 +96,26 @@ def loosest_wait(program: Program, index: int) -> WaitCount:
     analysis = _analysis(program)
     return WaitCount(analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
                      analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+
+
+def loosest_waits(program: Program, indices: Iterable[int]) -> dict[int, WaitCount]:
+    """:func:`loosest_wait` for each of several, each after those before it were relaxed.
+
+    Raises ValueError and ControlFlowError as it does.
+    """
+    found: dict[int, WaitCount] = {}
+    analysis: _Analysis | None = None
+    for index in indices:
+        wait = program.instructions[index].wait
+        if wait is None:
+            raise ValueError(f"instruction {index} is not an s_waitcnt")
+        analysis = analysis or _analysis(program).separate()
+        loosest = found[index] = WaitCount(
+            analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
+            analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+        if loosest != wait and analysis.cfg.block_of[index] in analysis.entry:
+            analysis.loosen(index, loosest)
+    return found
 
 
 def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
@@ -230,6 +251,7 @@ class _Analysis:
         self.accesses: list[_Access] = []
         self.access_at: dict[int, _Access] = {}
         self.events: set[int] = set()
+        self.waits: dict[int, WaitCount] = {}
         for index, instruction in enumerate(program.instructions):
             unknown = index in self.cfg.unknown
             kinds = _UNKNOWN_KINDS if unknown else _kinds(instruction)
@@ -241,6 +263,8 @@ class _Analysis:
                     bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
                 self.accesses.append(access)
                 self.access_at[index] = access
+            if instruction.wait is not None:
+                self.waits[index] = instruction.wait
             if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
                 self.events.add(index)
         # For each register the accesses that return into it, a mask: few of many in flight matter.
@@ -249,15 +273,20 @@ class _Analysis:
         for access in self.accesses:
             for register in members(access.registers):
                 self._returning[register] = self._returning.get(register, 0) | access.bit
-        self.entry = self._solve()
+        self._block_events: list[list[int]] = []
+        self._rank: dict[int, int] = {}
+        self.entry = {self.cfg.entry: _InFlight()}
+        self._solve(self.cfg.entry)
 
-    def _solve(self) -> dict[int, _InFlight]:
-        events = [
-            [i for i in range(block.start, block.end) if i in self.events]
-            for block in self.cfg.blocks]
-        rank = {number: position for position, number in enumerate(self.cfg.order)}
-        entry = {self.cfg.entry: _InFlight()}
-        queue = [0]
+    def _solve(self, changed: int) -> None:
+        """Carry on from ``entry`` where the effect of one block has grown."""
+        if not self._block_events:
+            self._block_events = [
+                [i for i in range(block.start, block.end) if i in self.events]
+                for block in self.cfg.blocks]
+            self._rank = {number: position for position, number in enumerate(self.cfg.order)}
+        events, rank, entry = self._block_events, self._rank, self.entry
+        queue = [rank[changed]]
         while queue:
             number = self.cfg.order[heapq.heappop(queue)]
             state = entry[number].copy()
@@ -270,7 +299,23 @@ class _Analysis:
                     continue
                 if rank[successor] not in queue:
                     heapq.heappush(queue, rank[successor])
-        return entry
+
+    def separate(self) -> _Analysis:
+        """One of its own, for `loosen`."""
+        self.known  # noqa: B018 - worked out once, for both
+        other = copy(self)
+        other.waits = dict(self.waits)
+        other.entry = {number: state.copy() for number, state in self.entry.items()}
+        return other
+
+    def loosen(self, index: int, bounds: WaitCount) -> None:
+        """Go on as if the wait at ``index`` had these bounds, which `loosest` allows.
+
+        Looser waits leave more in flight, so that what is known at the blocks' starts only grows;
+        and as no violation is new, those that are known stay.
+        """
+        self.waits[index] = bounds
+        self._solve(self.cfg.block_of[index])
 
     def _step(self, index: int, state: _InFlight) -> None:
         access = self.access_at.get(index)
@@ -279,9 +324,9 @@ class _Analysis:
                 state.end_region()
             state.issue(access)
             return
-        instruction = self.program.instructions[index]
-        if instruction.wait is not None:
-            state.wait(instruction.wait)
+        bounds = self.waits.get(index)
+        if bounds is not None:
+            state.wait(bounds)
         else:
             state.end_region()
 
@@ -301,12 +346,18 @@ class _Analysis:
         for number in sorted(self.entry):
             state = self.entry[number].copy()
             pending = self._pending(state)
+            # Behind a wait fewer registers may be pending, which matters only where one is used.
+            waited = False
             # A list of what is in flight: made again at the first use behind each change.
             flying: list[tuple[int, int, int]] | None = None
             for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
                 fact = self.facts[index]
                 barrier = index in self.cfg.unknown or instructions[index].unit is Unit.BARRIER
                 touched = pending & (fact.reads | fact.writes)
+                if touched and waited:
+                    waited = False
+                    pending = self._pending(state)
+                    touched = pending & (fact.reads | fact.writes)
                 if touched or barrier:
                     if flying is None:
                         flying = list(state.slots())
@@ -331,8 +382,16 @@ class _Analysis:
                     self._step(index, state)
                     flying = None
                     issued = self.access_at.get(index)
-                    pending = pending | issued.registers if issued else self._pending(state)
+                    if issued:
+                        pending |= issued.registers
+                    else:
+                        waited = True
         return tuple(found[key] for key in sorted(found))
+
+    @cached_property
+    def known(self) -> frozenset[tuple[str, int, int]]:
+        """The violations by what makes them the same after a wait was loosened."""
+        return frozenset((v.kind, v.producer, v.consumer) for v in self.violations)
 
     def _returning_into(self, registers: int) -> int:
         """The accesses that return into any of some registers, a mask."""
@@ -408,7 +467,7 @@ class _Analysis:
         """
         if written is None or self.cfg.block_of[wait] not in self.entry:
             return None
-        known = {(v.kind, v.producer, v.consumer) for v in self.violations}
+        known = self.known
         state = self.state_before(wait)
         needed = [
             position
@@ -419,7 +478,7 @@ class _Analysis:
         return min(needed, default=None)
 
     def _reaches_use(self, wait: int, kind: int, access: _Access, position: int,
-                     known: set[tuple[str, int, int]]) -> bool:
+                     known: frozenset[tuple[str, int, int]]) -> bool:
         """Whether ``access``, at ``position`` behind ``wait``, meets a new use while in flight."""
         counter, maximum, ordered = (
             _KINDS[kind].counter, _KINDS[kind].maximum, _KINDS[kind].ordered)
@@ -437,7 +496,7 @@ class _Analysis:
                 if index == wait:
                     # What follows has been seen from a smaller position already.
                     place = maximum
-                bounds = self.program.instructions[index].wait
+                bounds = self.waits.get(index)
                 if bounds is not None:
                     bound = bounds.vmcnt if counter == "vmcnt" else bounds.lgkmcnt
                     if bound is not None and place >= bound:
