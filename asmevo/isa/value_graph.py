@@ -150,13 +150,15 @@ class ValueGraph:
         """The value of a register just before an instruction."""
         block = self.cfg.blocks[self.cfg.block_of[index]]
         found: set[int] = set()
-        if self._last_writers(register, block.start, index, found):
-            return self._merge(found, register)
-        if register >= VGPR0 and self._by_lane(index):
+        ends = self._last_writers(register, block.start, index, found)
+        # What one block writes twice may be two values of lanes as well, where EXEC was changed.
+        if register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index):
             writes = self._lane_writers.reaching(index, register)
             if len(writes) > 1 and is_choice(self.program.instructions[index]):
                 writes -= self._chosen_lanes.unseen(index, register, writes)
             return self._merge(writes, register)
+        if ends:
+            return self._merge(found, register)
         return self._merge(found | self._arriving(block.start, register), register)
 
     def _by_lane(self, reader: int) -> bool:
