@@ -47,5 +47,6 @@ def test_layer_norm_loads_are_marked(layer_norm_evidence: Evidence) -> None:
     proposal = next(iter(CacheHints().matches(context)))
     after = context.preview.apply(proposal.edits)
     marked = [i for i in after.program.instructions if i.modifier("nt")]
-    assert marked and all("_load_" in i.op for i in marked)
+    assert marked
+    assert all("_load_" in i.op for i in marked)
     assert len(after.lines) == len(context.lines)
