@@ -56,6 +56,8 @@ class Violation:
 
 @lru_cache(maxsize=1 << 14)
 def _plain(text: str) -> str:
-    """Without the size of the encoding, and without a branch's distance."""
+    """Without the size of the encoding, a branch's distance, and the cache hint of a load."""
     text = _ENCODING.sub("", text, count=1)
+    if "_load_" in text:
+        text = text.removesuffix(" nt")
     return text.partition(" ")[0] if text.startswith(_BRANCHES) else text

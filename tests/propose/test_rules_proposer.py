@@ -67,10 +67,7 @@ def test_combinations_are_clean_and_relative_to_the_base(layer_norm_evidence: Ev
     assert len(combined) > 5
     for proposal in combined:
         after = context.preview.apply(proposal.edits).program
-        found = {
-            # A cache hint on a load that lacks a wait is no other violation.
-            tuple(x.removesuffix(" nt") if isinstance(x, str) else x for x in v.signature)
-            for v in (*missing_waits(after), *hazards(after))}
+        found = {v.signature for v in (*missing_waits(after), *hazards(after))}
         assert found <= known, proposal.rule
 
 
