@@ -74,26 +74,30 @@ def reaching_definitions(program: Program, index: int, registers: int, *,
     cfg = Cfg.of(program)
     facts = effects(program, cfg, full_exec=full_exec)
     found: set[int] = set()
+    # Wanted registers with which each block was entered from behind.
     arrived: dict[int, int] = {}
-
-    def before(here: int, wanted: int) -> list[tuple[int, int]]:
-        if here == program.entry:
-            found.add(ENTRY)
-        return [(previous, wanted) for previous in cfg.previous_indices(here)
-                if cfg.reachable(previous)]
-
-    pending = before(index, registers)
+    pending = [(cfg.block_of[index], index, registers)]
     while pending:
-        here, wanted = pending.pop()
-        known = arrived.get(here, 0)
-        if wanted | known == known:
+        number, end, wanted = pending.pop()
+        start = cfg.blocks[number].start
+        # The entry's block is entered in front of its first instruction.
+        for here in range(end - 1, start - 1, -1):
+            fact = facts[here]
+            if fact.writes & wanted:
+                found.add(here)
+                wanted &= ~fact.kills
+                if not wanted:
+                    break
+        if not wanted:
             continue
-        arrived[here] = known | wanted
-        if facts[here].writes & wanted:
-            found.add(here)
-        remaining = wanted & ~facts[here].kills
-        if remaining:
-            pending += before(here, remaining)
+        if start == program.entry:
+            found.add(ENTRY)
+        for previous in cfg.blocks[number].predecessors:
+            last = cfg.blocks[previous].end
+            known = arrived.get(previous, 0)
+            if wanted & ~known and cfg.reachable(last - 1):
+                arrived[previous] = known | wanted
+                pending.append((previous, last, wanted))
     return tuple(sorted(found))
 
 

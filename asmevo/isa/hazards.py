@@ -7,7 +7,7 @@ that VSKIP may skip counts for nothing, since skipped instructions issue several
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, machine_states
@@ -32,7 +32,7 @@ def hazards(program: Program) -> tuple[Violation, ...]:
     and TargetError.
     """
     distances = _Distances(program)
-    return distances.violations(range(len(program)))
+    return distances.all_violations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,39 @@ class _Distances:
             pending += [(previous, distance) for previous in self.cfg.previous_indices(here)]
         return sorted(reached)
 
+    def all_violations(self) -> tuple[Violation, ...]:
+        """What `violations` finds for every instruction, as the program was written.
+
+        Most producers reach no further than straight-line code that has been looked at before, here
+        or in another version of the kernel.
+        """
+        if len(_STRAIGHT) > _MOST_STRAIGHT:
+            _STRAIGHT.clear()
+        found: dict[tuple[str, int, int], Violation] = {}
+        texts = [i.text for i in self.program.instructions]
+        for number in self.cfg.order:
+            block = self.cfg.blocks[number]
+            for producer in range(block.start, block.end):
+                produced = self.facts[producer].produced
+                if not produced:
+                    continue
+                stop = producer + 1 + max([states for _, _, states in produced])
+                # The last one of a block may be a call, of which the text does not tell all.
+                if stop >= block.end or 0 in self.states[producer:stop]:
+                    self._follow(producer, found)
+                    continue
+                key = self.isa, *texts[producer:stop]
+                pairs = _STRAIGHT.get(key)
+                if pairs is None:
+                    here: dict[tuple[str, int, int], Violation] = {}
+                    self._follow(producer, here)
+                    pairs = _STRAIGHT[key] = tuple(here.values())
+                for pair in pairs:
+                    consumer = producer + pair.consumer - pair.producer
+                    moved = replace(pair, producer=producer, consumer=consumer)
+                    found[_pair(moved)] = moved
+        return tuple(sorted(found.values(), key=lambda v: (v.consumer, v.producer, v.kind)))
+
     def violations(self, producers: Iterable[int]) -> tuple[Violation, ...]:
         found: dict[tuple[str, int, int], Violation] = {}
         reachable = set(self.cfg.order)
@@ -193,6 +226,11 @@ class _Distances:
             if distance < needed:
                 yield Violation(rule.kind, producer, consumer, first.text, second.text, shared,
                                 needed, distance)
+
+
+# Violations of a producer by the processor and the texts of all that it can reach.
+_STRAIGHT: dict[tuple[object, ...], tuple[Violation, ...]] = {}
+_MOST_STRAIGHT = 1 << 16
 
 
 def _unknown_facts(count: int) -> HazardFacts:

@@ -237,6 +237,18 @@ def _analysis(program: Program) -> _Analysis:
     return _recent.get(lambda: _Analysis(program), program)
 
 
+def _nearest(slots: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Slots, ascending within each queue, without what is at a smaller position of it as well."""
+    queue, last, seen = -1, -1, 0
+    for kind, position, accesses in slots:
+        if kind != queue or position <= last:
+            queue, seen = kind, 0
+        last = position
+        if accesses & ~seen:
+            yield kind, position, accesses & ~seen
+            seen |= accesses
+
+
 _MISSING = tuple(f"missing-{kind.counter}" for kind in _KINDS)
 
 
@@ -360,18 +372,29 @@ class _Analysis:
                     touched = pending & (fact.reads | fact.writes)
                 if touched or barrier:
                     if flying is None:
-                        flying = list(state.slots())
+                        flying = list(_nearest(state.slots()))
                     concerned = -1 if barrier else self._returning_into(touched)
+                    used = fact.reads | fact.writes
+                    consumer = self.access_at.get(index)
                     for kind, position, accesses in flying:
                         shared = accesses & concerned
+                        if not shared:
+                            continue
+                        # As in `_conflict`, which is asked where more than registers count.
+                        in_order = consumer and _KINDS[kind].ordered and kind in consumer.kinds
+                        relevant = fact.reads if in_order else used
                         while shared:
                             bit = shared & -shared
                             shared ^= bit
                             access = self.accesses[bit.bit_length() - 1]
-                            suffix, registers = self._conflict(access, kind, index)
-                            if suffix is None:
+                            name = _MISSING[kind]
+                            if barrier:
+                                suffix, registers = self._conflict(access, kind, index)
+                                if suffix is None:
+                                    continue
+                                name += suffix
+                            elif not (registers := access.registers & relevant):
                                 continue
-                            name = _MISSING[kind] + suffix
                             known = found.get((index, access.index, name))
                             if known is None or position < known.needed:
                                 found[index, access.index, name] = Violation(

@@ -66,6 +66,20 @@ class Preview:
         """Hazards that lack wait states."""
         return hazards(self.program)
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Bytes of each instruction: equal texts have the last one's size."""
+        size_of = dict(zip(
+            self.lines, (b - a for a, b in pairwise(self.program.offsets)), strict=True))
+        return [size_of[text] or _estimated_size(i)
+                for text, i in zip(self.lines, self.program.instructions, strict=True)]
+
+    @cached_property
+    def _known(self) -> dict[str, tuple[Instruction, int]]:
+        """Instructions and sizes by text."""
+        return dict(zip(
+            self.lines, zip(self.program.instructions, self._sizes, strict=True), strict=True))
+
     def apply(self, edits: Sequence[Edit]) -> Preview:
         """The kernel after edits whose indices refer to this preview.
 
@@ -77,21 +91,21 @@ class Preview:
             return self
         old = self.program
         count = len(old)
-        sizes = [b - a for a, b in pairwise(old.offsets)]
-        size_of = dict(zip(self.lines, sizes, strict=True))
-        known = dict(zip(self.lines, old.instructions, strict=True))
         lines: list[str] = []
         instructions: list[Instruction] = []
         sources: list[int | None] = []
-        moved: dict[int, int] = {}
+        sizes: list[int] = []
+        # Where each index stands now.
+        moved: list[int] = []
         fresh: dict[str, int] = {}
 
         def keep(begin: int, end: int) -> None:
-            for index in range(begin, end):
-                moved.setdefault(index, len(lines))
-                lines.append(self.lines[index])
-                instructions.append(old.instructions[index])
-                sources.append(index)
+            # What an edit put in front of the first one that is kept comes before it.
+            moved.extend(range(len(lines) + len(moved) - begin, len(lines) + end - begin))
+            lines.extend(self.lines[begin:end])
+            instructions.extend(old.instructions[begin:end])
+            sources.extend(range(begin, end))
+            sizes.extend(self._sizes[begin:end])
 
         position = 0
         for edit in sorted(edits, key=lambda e: (e.start, e.stop)):
@@ -101,24 +115,25 @@ class Preview:
                     f"lies outside the kernel's {count} instructions"
                 )
             keep(position, edit.start)
-            moved.setdefault(edit.start, len(lines))
+            if len(moved) == edit.start:
+                moved.append(len(lines))
             for text in edit.lines:
                 if name := label_of(text):
                     fresh[name] = len(lines)
                     continue
-                instruction = known.get(text) or parse(text)
+                known = self._known.get(text)
+                instruction = parse(text) if known is None else known[0]
                 lines.append(text)
                 instructions.append(instruction)
                 sources.append(None)
-            for index in range(edit.start + 1, edit.stop):
-                moved.setdefault(index, len(lines))
+                sizes.append((known and known[1]) or _estimated_size(instruction))
+            moved.extend([len(lines)] * (edit.stop - len(moved)))
             position = edit.stop
         keep(position, count)
-        moved.setdefault(count, len(lines))
+        if len(moved) == count:
+            moved.append(len(lines))
 
-        offsets = [0]
-        for text, instruction in zip(lines, instructions, strict=True):
-            offsets.append(offsets[-1] + (size_of.get(text) or _estimated_size(instruction)))
+        offsets = list(itertools.accumulate(sizes, initial=0))
         named = {**{name: moved[at] for name, at in self._named().items()}, **fresh}
         targets = tuple(
             _target(line, instruction, named) if s is None

@@ -12,7 +12,7 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import awaited, loosest_wait, missing_waits, outstanding
+from asmevo.isa.waits import awaited, loosest_wait, loosest_waits, missing_waits, outstanding
 
 Write = Callable[[str], Program]
 Pair = tuple[str, int, int]
@@ -259,6 +259,27 @@ def test_the_loosest_wait_adds_no_violation(lines: list[str]) -> None:
     for index, instruction in enumerate(program.instructions):
         if instruction.wait is not None:
             assert _with_wait(lines, index, loosest_wait(program, index)) <= known
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(_LINES, _LINES, _BRANCHES), min_size=1, max_size=12))
+def test_several_waits_are_as_loose_as_one_after_the_other(lines: list[str]) -> None:
+    program = _program(lines)
+    waits = [k for k, i in reversed(list(enumerate(program.instructions))) if i.wait is not None]
+    one_by_one: dict[int, WaitCount] = {}
+    edited = program
+    for index in waits:
+        loosest = one_by_one[index] = loosest_wait(edited, index)
+        edited = _edited(edited, index, _text(loosest))
+    assert loosest_waits(program, waits) == one_by_one
+    # What was asked about one program says nothing of the next.
+    assert loosest_waits(program, waits) == one_by_one
+
+
+def _text(wait: WaitCount) -> str:
+    bounds = [f"{c}({b})" for c in ("vmcnt", "expcnt", "lgkmcnt")
+              if (b := getattr(wait, c)) is not None]
+    return "s_waitcnt " + " ".join(bounds) if bounds else "s_nop 0"
 
 
 @settings(max_examples=200, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,18 @@ def test_deterministic_and_free_of_repeats(layer_norm_evidence: Evidence) -> Non
     keys = [tuple((e.start, e.stop, e.lines) for e in p.edits) for p in first]
     assert len(set(keys)) == len(keys)
     assert all(keys)
+
+
+def test_what_was_asked_before_changes_no_answer(layer_norm_evidence: Evidence) -> None:
+    proposer = _proposer()
+    fresh = _some(layer_norm_evidence, 24)
+    assert list(islice(proposer.propose(layer_norm_evidence), 9)) == fresh[:9]
+    # Other hot windows, another order; then the first ones again, and in another process.
+    other = replace(layer_norm_evidence, windows=layer_norm_evidence.windows[:1])
+    assert list(islice(proposer.propose(other), 24)) == _some(other, 24)
+    assert list(islice(proposer.propose(layer_norm_evidence), 24)) == fresh
+    sent = pickle.loads(pickle.dumps(proposer))
+    assert list(islice(sent.propose(layer_norm_evidence), 9)) == fresh[:9]
 
 
 def test_the_seed_changes_only_the_turns(layer_norm_evidence: Evidence) -> None:

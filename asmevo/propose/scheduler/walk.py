@@ -18,6 +18,7 @@ from asmevo.propose.scheduler.step import Step
 
 _VM_LIMIT = 63
 _LGKM_LIMIT = 15
+_MOST_RECENT = 24
 _LONGEST = 20
 _QUEUE = 22
 _LINE = 7  # bits of an address within a line of 128 bytes
@@ -313,15 +314,17 @@ class Walker:
                                       op.publishes, op.index, op.load))
                 pending |= op.registers
             if facts.produced:
-                if len(recent) > 8:
+                # What is too long ago does no harm, but looking through it takes time.
+                if len(recent) > _MOST_RECENT:
                     recent = [r for r in recent if states - r[0] < _LONGEST]
+                    active = 0
+                    for _, produced, _ in recent:
+                        active |= produced
                 registers = 0
                 for _, produced, _ in facts.produced:
                     registers |= produced
                 recent.append((states, registers, step))
-                active = 0
-                for _, produced, _ in recent:
-                    active |= produced
+                active |= registers
         left = max((f.done for f in vm if f.load), default=now) - now
         return Walked(now, max(left, 0), tuple(placed),
                       Flight(vm, lds, other, vm_count, lds_count))
