@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -11,12 +10,12 @@ from asmevo.codeobject.disassemble import program
 from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
-from asmevo.gates.edges import Edges, changed_branches, differing
+from asmevo.gates.edges import Edges, changed_branches
+from asmevo.gates.kept_blocks import changed_instructions
 from asmevo.gates.launch_uses import decides
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.program import Program
 
 _END = (0xBF810000).to_bytes(4, "little")  # s_endpgm
 _FILL = (0xBF800000).to_bytes(4, "little")  # s_nop 0
@@ -90,7 +89,7 @@ class ReachGate:
             reach = _REACH[baseline]
             code = program(trial.code_object, baseline.kernel)
             branches = tuple(changed_branches(baseline.program, code))
-            changed = (*_changed(baseline.program, code),
+            changed = (*changed_instructions(baseline.program, code),
                        *(before for _, before in branches if before is not None))
             missed = next((i for i in changed if not reach.reached(i)), None)
             edges = Edges(baseline, trial.code_object, code)
@@ -115,10 +114,3 @@ class ReachGate:
             self.gate, Outcome.MISSING, "unreached",
             f"no dispatch reaches '{text}' at {baseline.program.offsets[missed]:#x}, which the "
             "candidate changes")
-
-
-def _changed(original: Program, candidate: Program) -> Iterator[int]:
-    """Instructions of the original that are gone, and those behind what was put in."""
-    for tag, start, stop, _, _ in differing(original, candidate):
-        if tag != "equal":
-            yield from range(start, max(stop, start + 1))
