@@ -11,7 +11,7 @@ from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
 from asmevo.gates.edges import Edges, changed_branches
-from asmevo.gates.kept_blocks import changed_instructions
+from asmevo.gates.kept_blocks import changes
 from asmevo.gates.launch_uses import decides
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
@@ -89,10 +89,17 @@ class ReachGate:
             reach = _REACH[baseline]
             code = program(trial.code_object, baseline.kernel)
             branches = tuple(changed_branches(baseline.program, code))
-            changed = (*changed_instructions(baseline.program, code),
-                       *(before for _, before in branches if before is not None))
+            edit = changes(baseline.program, code)
+            changed = (*edit.changed, *(before for _, before in branches if before is not None))
             missed = next((i for i in changed if not reach.reached(i)), None)
             edges = Edges(baseline, trial.code_object, code)
+            for new in edit.blocks if missed is None else ():
+                if not (reach.reached(new.behind) and reach.reached(new.front)) and (
+                        not edges.reached(new.first)):
+                    return Verdict(
+                        self.gate, Outcome.MISSING, "unreached",
+                        f"no dispatch reaches '{code.instructions[new.first].text}' at "
+                        f"{code.offsets[new.first]:#x}, which the original does not have")
             values = baseline.values_of(
                 code, trial.code_object.kernel(baseline.kernel).descriptor) if branches else None
             for branch, _ in branches:
