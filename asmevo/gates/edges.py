@@ -106,6 +106,12 @@ class Edges:
             return "passes by"
         return None
 
+    def reached(self, index: int) -> bool:
+        """Whether any dispatch executes an instruction."""
+        offsets = self._program.offsets
+        size = offsets[index + 1] - offsets[index]
+        return self._stays(offsets[index], _STAY + _FILL * (size // 4 - 1))
+
     def _stays(self, at: int, code: bytes) -> bool:
         """Whether some dispatch never ends with ``code`` at ``at``."""
         kernel = self._code_object.kernel(self._baseline.kernel)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from asmevo.gates.lane_masks import LeavingLanes
 from asmevo.isa.addresses import high_without_turns, signed, without_turns
 from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.lane_skips import skips_nothing
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, VGPR0, members
 from asmevo.isa.value_numbers import Numbers, Taint
@@ -91,12 +92,14 @@ class Bound:
 class LaunchUses:
     """All such places of one kernel: where each use is first, and by what it was moved.
 
-    ``bounds`` are the constants of conditions that a loop's counter decides.
+    ``bounds`` are the constants of conditions that a loop's counter decides, ``idle`` jumps that
+    make no difference wherever they are (`asmevo.isa.lane_skips`).
     """
 
     first: dict[Use, int]
     narrowed: dict[int, int]
     bounds: dict[Use, set[Bound]]
+    idle: frozenset[Use] = frozenset()
 
     @staticmethod
     def of(values: Values, pointers: Container[int] = ()) -> LaunchUses:
@@ -108,6 +111,8 @@ class LaunchUses:
         first: dict[Use, int] = {}
         bounds: dict[Use, set[Bound]] = {}
         narrowed: dict[int, int] = {}
+        skips: set[Use] = set()
+        idle: set[Use] = set()
         counters = Counters(values)
         for index, instruction in enumerate(program.instructions):
             if not values.cfg.reachable(index):
@@ -117,6 +122,8 @@ class LaunchUses:
                 if use.kind == "branch" and len(use.values) == 1:
                     use, bound = _condition(use.values[0], numbers)
                     bounds.setdefault(use, set()).add(bound)
+                if use.is_skip:
+                    (idle if skips_nothing(program, index) else skips).add(use)
                 first.setdefault(use, index)
             if not instruction.op.startswith(NARROWING):
                 continue
@@ -128,11 +135,13 @@ class LaunchUses:
                 if not (instruction.op.startswith(_CARRIES)
                         and _is_address(number, numbers, pointers)):
                     narrowed.setdefault(number, index)
-        return LaunchUses(first, narrowed, bounds)
+        return LaunchUses(first, narrowed, bounds, frozenset(idle - skips))
 
 
 def decides(values: Values, index: int) -> bool:
-    """Whether the launch decides what a branch tests."""
+    """Whether the launch decides what a branch tests, and it makes a difference."""
+    if skips_nothing(values.program, index):
+        return False
     use = _use(values, index, values.program.instructions[index])
     return use is not None and _decides(use, values, Counters(values), index)
 
@@ -294,7 +303,7 @@ def changed_uses(
                 for bound in candidate.bounds.get(use, ())):
             continue
         if (use.kind == "mask" and leaving.is_mask(use.values)) or (
-                use.is_skip and leaving.is_skip(use.values)):
+                use.is_skip and (use in candidate.idle or leaving.is_skip(use.values))):
             continue
         kind = "mask" if use.kind == "mask" else "branch"
         yield f"new-launch-{kind}", (

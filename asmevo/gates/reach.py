@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -11,7 +10,8 @@ from asmevo.codeobject.disassemble import program
 from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
 from asmevo.gates.baseline import Baseline, condition
-from asmevo.gates.edges import Edges, changed_branches, differing
+from asmevo.gates.edges import Edges, changed_branches
+from asmevo.gates.kept_blocks import changes
 from asmevo.gates.launch_uses import decides, other_skips
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
@@ -92,10 +92,17 @@ class ReachGate:
             code = program(trial.code_object, baseline.kernel)
             branches = tuple(changed_branches(baseline.program, code))
             descriptor = trial.code_object.kernel(baseline.kernel).descriptor
-            changed = (*_changed(baseline.program, code),
-                       *(before for _, before in branches if before is not None))
+            edit = changes(baseline.program, code)
+            changed = (*edit.changed, *(before for _, before in branches if before is not None))
             missed = next((i for i in changed if not reach.reached(i)), None)
             edges = Edges(baseline, trial.code_object, code)
+            for new in edit.blocks if missed is None else ():
+                if not (reach.reached(new.behind) and reach.reached(new.front)) and (
+                        not edges.reached(new.first)):
+                    return Verdict(
+                        self.gate, Outcome.MISSING, "unreached",
+                        f"no dispatch reaches '{code.instructions[new.first].text}' at "
+                        f"{code.offsets[new.first]:#x}, which the original does not have")
             values = baseline.values_of(code, descriptor) if missed is None and (
                 branches or _tests_lanes(baseline, code)) else None
             added = {branch for branch, _ in branches}
@@ -126,10 +133,3 @@ def _tests_lanes(baseline: Baseline, code: Program) -> bool:
     """Whether branches on EXEC may test something else than the original's."""
     return baseline.skeletons.of(code) != baseline.skeleton and any(
         i.is_conditional and i.reads & EXEC_MASK for i in code.instructions)
-
-
-def _changed(original: Program, candidate: Program) -> Iterator[int]:
-    """Instructions of the original that are gone, and those behind what was put in."""
-    for tag, start, stop, _, _ in differing(original, candidate):
-        if tag != "equal":
-            yield from range(start, max(stop, start + 1))

@@ -50,6 +50,13 @@ THREATS = (
         before("s_and_saveexec_b64", "v_lshlrev_b32_e32 v2, 2, v1"))),
     equal("a product and an addition in one", SUM, edited(replaced(
         "v_mul_f32_e32 v4, s11, v3", "v_fma_f32 v4, v3, s11, 1.0", drop=2))),
+    equal("no jump over a stretch without lanes", SUM, edited(removed("s_cbranch_execz"))),
+    equal("a register of a stretch that nothing jumps over was another's in front", SUM, edited(
+        removed("s_cbranch_execz"),
+        replaced("v_cmp_gt_u32_e32 vcc", "v_mov_b32_e32 v2, v1", "v_cmp_gt_u32_e32 vcc, s10, v2"))),
+    equal("another jump over what needs lanes", SUM, edited(
+        replaced("global_store_dword v2", "s_cbranch_execz .Lidle",
+                 "global_store_dword v2, v4, s[4:5] sc0 sc1", ".Lidle:"))),
     equal("an atomic's address is made while its store is under way", SUM, edited(
         removed("v_and_b32_e32 v5, 15, v1"), removed("v_lshlrev_b32_e32 v5, 2, v5"),
         before("global_atomic_add_f32", "v_and_b32_e32 v5, 15, v1",

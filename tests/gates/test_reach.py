@@ -5,9 +5,12 @@ from __future__ import annotations
 from asmevo.codeobject.assembly import Edit
 from asmevo.codeobject.disassemble import program as recovered
 from asmevo.gates.edges import changed_branches
+from asmevo.gates.kept_blocks import changes
 from asmevo.gates.reach import Reach, ReachGate
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Outcome, Verdict
+from asmevo.isa.cfg import Cfg
+from asmevo.isa.program import Program
 from asmevo.task.session import Session
 from asmevo.threats.trick import labelled
 
@@ -110,3 +113,73 @@ def test_scheduled_blocks_have_no_new_branches(sparse: Session) -> None:
     assert trial.code_object is not None
     code = recovered(trial.code_object, sparse.symbol)
     assert tuple(changed_branches(program, code)) == ()
+
+
+def unseen(session: Session, length: int) -> tuple[int, int]:
+    """A block that no dispatch executes, of so many instructions at least and with work in it."""
+    reach = Reach(session.baseline)
+    blocks = Cfg.of(session.baseline.program).blocks
+    return next((b.start, b.end) for b in sorted(blocks, key=lambda b: b.start)
+                if b.end - b.start >= length and not reach.reached(b.start))
+
+
+def edited(session: Session, *edits: tuple[int, int, tuple[str, ...]]) -> Verdict:
+    assembly = session.assembly.apply([
+        Edit(session.symbol, start, stop, lines, "test") for start, stop, lines in edits])
+    trial = Trial(session.baseline, session.toolchain, assembly=assembly)
+    verdict = session.gates.assemble.judge(trial, 0)
+    assert verdict.passed, verdict.reason
+    return ReachGate().judge(trial, 0)
+
+
+def test_code_that_moves_across_a_block_leaves_it_unchanged(sparse: Session) -> None:
+    """More of it than is in the block, which is what a longest common subsequence keeps."""
+    start, end = unseen(sparse, 5)
+    blocks = Cfg.of(sparse.baseline.program).blocks
+    behind = Cfg.of(sparse.baseline.program).block_of[start] + 1
+    moved = tuple(f"s_mov_b32 s{n}, {n}" for n in range(60, 70 + end - start))
+    above, below = (made(sparse, at, moved) for at in (start - 1, blocks[behind].end - 1))
+    before = start + len(moved)
+    assert above.instructions[before].text == below.instructions[start].text
+    changed = {*changes(above, below).changed}
+    assert changed >= {*range(start - 1, before - 1)}
+    assert not changed & {*range(before, before + end - start)}
+
+
+def made(session: Session, at: int, lines: tuple[str, ...]) -> Program:
+    assembly = session.assembly.apply([Edit(session.symbol, at, at, lines, "test")])
+    trial = Trial(session.baseline, session.toolchain, assembly=assembly)
+    assert session.gates.assemble.judge(trial, 0).passed
+    assert trial.code_object is not None
+    return recovered(trial.code_object, session.symbol)
+
+
+def test_what_moves_into_or_within_an_unseen_block_counts(sparse: Session) -> None:
+    start, _ = unseen(sparse, 12)
+    texts = [i.text for i in sparse.baseline.program.instructions]
+    reach = Reach(sparse.baseline)
+    seen = next(i for i in range(len(texts)) if reach.reached(i) and texts[i].startswith("v_mov"))
+    for edits in (
+            ((start, start + 2, (texts[start + 1], texts[start])),),
+            ((start + 1, start + 2, ()),),
+            ((start + 2, start + 2, (texts[start + 3],)),),
+            ((seen, seen + 1, ()), (start + 1, start + 1, (texts[seen],))),
+            ((seen, seen, (texts[start + 1],)), (start + 1, start + 2, ()))):
+        verdict = edited(sparse, *sorted(edits))
+        assert (verdict.outcome, verdict.code) == (Outcome.MISSING, "unreached")
+
+
+def test_new_code_behind_an_unseen_block_that_others_jump_over(sparse: Session) -> None:
+    """It is in front of code that is executed, but is not itself."""
+    reach = Reach(sparse.baseline)
+    program = sparse.baseline.program
+    join = next(b.start for b in Cfg.of(program).blocks
+                if reach.reached(b.start) and b.start and not reach.reached(b.start - 1)
+                and not program.instructions[b.start - 1].is_branch and len(b.predecessors) > 1)
+    jumps = [i for i, target in enumerate(program.targets) if target == join]
+    new = "v_mov_b32_e32 v13, 0"
+    assert edited(sparse, (join, join, (new,))).passed
+    verdict = edited(
+        sparse, *((i, i + 1, (f"{program.instructions[i].op} .Lover",)) for i in jumps),
+        (join, join, (new, ".Lover:")))
+    assert (verdict.outcome, verdict.code) == (Outcome.MISSING, "unreached")

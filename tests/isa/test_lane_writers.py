@@ -97,3 +97,98 @@ def test_pairs_need_their_register_to_come_from_one_place() -> None:
     for spoilt in ("s_mov_b64 s[0:1], 0", "s_mov_b32 s1, 0", "s_andn2_b64 exec, exec, s[2:3]"):
         program = _program(STRETCH.format(first="s_nop 0", inside=spoilt, behind="s_nop 0"))
         assert mask_pairs(program, Cfg.of(program)) == {}
+
+
+# One stretch for some lanes and one for the others of them, in both ways that LLVM writes it; with
+# jumps over stretches without lanes and without them.
+CHOICES = [
+    "s_andn2_saveexec_b64 s[2:3], s[0:1]",
+    "s_or_saveexec_b64 s[2:3], s[0:1]\ns_nop 0\ns_xor_b64 exec, exec, s[2:3]",
+]
+CHOICE = """
+s_and_saveexec_b64 s[4:5], s[20:21]
+{first}
+s_and_saveexec_b64 s[0:1], s[22:23]
+s_xor_b64 s[0:1], exec, s[0:1]
+{jump}
+{inside}
+turn:
+{turn}
+{other_jump}
+{other}
+join:
+s_or_b64 exec, exec, s[2:3]
+{behind}
+s_endpgm
+"""
+
+
+def _chosen(turn: str, jumps: tuple[str, str], first: str, inside: str, other: str, behind: str
+            ) -> list[str]:
+    return _held(CHOICE.format(
+        first=first or "s_nop 0", inside=inside or "s_nop 0", behind=behind, turn=turn,
+        other=other or "s_nop 0", jump=jumps[0], other_jump=jumps[1]))
+
+
+@pytest.mark.parametrize("turn", CHOICES)
+@pytest.mark.parametrize("jumps", [
+    ("", ""), ("s_cbranch_execz turn", "s_cbranch_execz join"), ("s_cbranch_execz turn", "")])
+@pytest.mark.parametrize(("parts", "held"), [
+    # What one side writes does not reach the other.
+    ((_A, _B, _READ, ""), [_A]),
+    (("", _B, _READ, ""), ["entry"]),
+    ((_A, _READ, _B, ""), [_A]),
+    # Behind both, lanes have what their side wrote, and nothing older if both did.
+    ((_A, _B, "", _READ), [_A, _B]),
+    ((_A, "", _B, _READ), [_A, _B]),
+    (("", _A, _B, _READ), [_A, _B]),
+    (("", _A, "", _READ), [_A, "entry"]),
+    (("", "", "", f"{_A}\n{_READ}"), [_A]),
+])
+def test_two_sides(turn: str, jumps: tuple[str, str], parts: tuple[str, str, str, str],
+                   held: list[str]) -> None:
+    assert _chosen(turn, jumps, *parts) == sorted(held)
+
+
+def test_all_lanes_are_on_between_the_turn_and_the_other_side() -> None:
+    turn = f"s_or_saveexec_b64 s[2:3], s[0:1]\n{_READ}\ns_xor_b64 exec, exec, s[2:3]"
+    assert _chosen(turn, ("", ""), _A, _B, "", "s_nop 0") == sorted([_A, _B])
+    turn = f"s_or_saveexec_b64 s[2:3], s[0:1]\n{_B}\ns_xor_b64 exec, exec, s[2:3]"
+    assert _chosen(turn, ("", ""), "", _A, _READ, "") == [_B]
+
+
+@pytest.mark.parametrize("turn", CHOICES)
+@pytest.mark.parametrize("spoilt", [
+    "s_mov_b64 exec, s[8:9]", "s_mov_b64 s[0:1], s[8:9]", "s_or_b64 exec, exec, s[8:9]"])
+def test_sides_that_are_none(turn: str, spoilt: str) -> None:
+    """Where lanes of one side may be on in the other, what that wrote may be held."""
+    assert _B in _chosen(turn, ("", ""), _A, f"{_B}\n{spoilt}", _READ, "")
+
+
+def test_a_side_that_is_entered_from_elsewhere() -> None:
+    jumps = ("s_cbranch_scc1 join", "")
+    assert _B in _chosen(CHOICES[0], jumps, _A, _B, _READ, "")
+
+
+@pytest.mark.parametrize("jump", ["", "s_cbranch_execz join"])
+def test_one_block_writes_under_several_masks(jump: str) -> None:
+    """Schedules may leave out a jump over a stretch: its writes are then in the block of others."""
+    assert _held(f"""
+        {_A}
+        s_and_saveexec_b64 s[0:1], s[20:21]
+        {jump}
+        v_mov_b32_e32 v3, v1
+        join:
+        s_or_b64 exec, exec, s[0:1]
+        {_B}
+        {_READ}
+        s_endpgm""") == [_B]
+    assert _held(f"""
+        {_A}
+        s_and_saveexec_b64 s[0:1], s[20:21]
+        {jump}
+        {_B}
+        join:
+        s_or_b64 exec, exec, s[0:1]
+        {_READ}
+        s_endpgm""") == sorted([_A, _B])
