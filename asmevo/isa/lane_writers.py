@@ -2,8 +2,8 @@
 
 A write under EXEC leaves lanes that are off with what they had. But lanes that are on at a later
 instruction were on at an earlier one if nothing in between switched lanes on; and a conditional
-stretch ends with the lanes with which it began (`asmevo.isa.mask_pairs`). So most writes do replace
-all earlier ones for those who read the register.
+stretch ends with the lanes with which it began (`asmevo.isa.mask_groups`). So most writes do
+replace all earlier ones for those who read the register.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction
-from asmevo.isa.mask_pairs import paired_masks
+from asmevo.isa.mask_groups import mask_groups
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
@@ -37,12 +37,13 @@ class LaneWriters:
         self._replaces, self._kills = replaces, kills
         self._stretches: dict[int, set[int]] = {}
         self._starts: dict[int, int] = {}
-        joins = set()
-        for pair in paired_masks(program, cfg):
-            joins.add(pair.join)
-            self._starts[pair.start] = pair.join
-            for index in pair.inside:
-                self._stretches.setdefault(index, set()).add(pair.join)
+        joins: set[int] = set()
+        for group in mask_groups(program, cfg):
+            joins |= group.joins
+            name = min(group.joins)
+            self._starts.update(dict.fromkeys(group.starts, name))
+            for index in group.inside:
+                self._stretches.setdefault(index, set()).add(name)
         self._masks = [
             k for k, i in enumerate(program.instructions) if i.writes & EXEC_MASK]
         self._widening = {
