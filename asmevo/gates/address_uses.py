@@ -16,6 +16,7 @@ from asmevo.isa.addresses import Sum, address_of, high_without_turns, without_tu
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import M0, M0_MASK
+from asmevo.isa.turns import turned_back, turns_between
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import Values
 
@@ -87,7 +88,8 @@ def changed_addresses(
     def known(access: Access) -> bool:
         return access in original or any(
             access.kind == other.kind and access.space == other.space
-            and access.high == other.high and access.low.is_turn_of(other.low, numbers)
+            and access.low.is_turn_of(other.low, numbers)
+            and (access.high == other.high or _is_same_turn(access, other, numbers))
             for other in original)
 
     for access, index in candidate.items():
@@ -96,6 +98,12 @@ def changed_addresses(
         yield "new-launch-address", (
             f"'{program.instructions[index].text}' at {program.offsets[index]:#x} accesses an "
             "address that the original does not")
+
+
+def _is_same_turn(access: Access, other: Access, numbers: Numbers) -> bool:
+    """Whether the upper word is the other one as many turns on as the lower one is."""
+    turns = turns_between(access.low, other.low, numbers)
+    return turns is not None and turned_back(access.high, turns, numbers) == other.high
 
 
 def _by_path(access: Access, numbers: Numbers) -> Iterator[Access]:

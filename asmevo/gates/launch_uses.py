@@ -26,6 +26,7 @@ from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.lane_skips import skips_nothing
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_HI, EXEC_LO, EXEC_MASK, SCC, SCC_MASK, VCC_LO, VGPR0, members
+from asmevo.isa.turns import is_sign_of_turn
 from asmevo.isa.value_numbers import Numbers, Taint
 from asmevo.isa.values import Values
 
@@ -310,6 +311,8 @@ def changed_uses(
             f"'{program.instructions[at].text}' at {program.offsets[at]:#x} depends on "
             f"{_sources(use.values, numbers)} in a way that the original does not")
     for number, at in candidate.narrowed.items():
+        if any(is_sign_of_turn(number, known, numbers) for known in original.narrowed):
+            continue
         if number not in original.narrowed and not is_made_of(number, computed, numbers) and (
                 not leaving.is_step(number)):
             yield "new-launch-selection", (

@@ -24,6 +24,7 @@ from asmevo.isa.effects import VECTOR_REGISTERS
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import SGPR_LIMIT, VGPR0, mask, members
+from asmevo.isa.turns import is_sign
 from asmevo.isa.value_forms import rule_of
 from asmevo.isa.value_graph import is_move, is_plain
 from asmevo.isa.value_numbers import Form, Numbers, Taint
@@ -170,7 +171,8 @@ def _mixes(values: Values, index: int, i: Instruction) -> bool:
 
 def _is_followed(i: Instruction) -> bool:
     """Whether the algebra knows what a vector instruction makes."""
-    return i.unit is Unit.VALU and (is_move(i) or (rule_of(i.op) is not None and is_plain(i)))
+    return i.unit is Unit.VALU and (
+        is_move(i) or is_sign(i) or (rule_of(i.op) is not None and is_plain(i)))
 
 
 def _address(number: int, numbers: Numbers, pointers: Container[int]) -> frozenset[Form] | None:

@@ -132,14 +132,14 @@ class Sum:
             return True
         known = dict(other.steps)
         for step, count in self.steps:
-            if step not in known or not _is_multiple(count, known[step]):
+            if step not in known or not is_multiple(count, known[step]):
                 return False
         constant, terms = numbers.linear(numbers.subtract(self.base, other.base))
         return not constant and all(
-            n in known and _is_multiple(coefficient, known[n]) for n, coefficient in terms)
+            n in known and is_multiple(coefficient, known[n]) for n, coefficient in terms)
 
 
-def _is_multiple(count: int, unit: int) -> bool:
+def is_multiple(count: int, unit: int) -> bool:
     """Whether ``count`` is a few times ``unit``, modulo 2^32 and with either sign."""
     count, unit = signed(count), signed(unit)
     return not count % unit and abs(count // unit) <= _MOST_TURNS
@@ -166,7 +166,7 @@ def without_turns(number: int, numbers: Numbers) -> tuple[Sum, int, int]:
         else:
             steps[numbers.parts(term)[0]] = coefficient
     for step, count in steps.items():
-        if step in kept and _is_multiple(kept[step], count):
+        if step in kept and is_multiple(kept[step], count):
             del kept[step]
     return Sum(numbers.sum_of(kept), tuple(sorted(steps.items()))), constant, by
 
@@ -183,14 +183,14 @@ def high_without_turns(number: int, numbers: Numbers) -> int:
             continue
         if is_carry_of_pointer(term, numbers):
             continue
-        if form[0] == "trip" and _is_multiple(coefficient, 1):
+        if form[0] == "trip" and is_multiple(coefficient, 1):
             steps.add(parts[0])
             coefficient = 1
         if (index := _extended(form, numbers)) is not None:
             term = index
         kept[term] = coefficient
     for step in steps:
-        if step in kept and _is_multiple(kept[step], 1):
+        if step in kept and is_multiple(kept[step], 1):
             del kept[step]
     return numbers.sum_of(kept)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from asmevo.isa.addresses import is_multiple, signed
 from asmevo.isa.value_graph import Merge, Node
 from asmevo.isa.value_numbers import Numbers
 
@@ -87,7 +88,7 @@ def _solved(
             constant = numbers.linear(base)[0]
             base = numbers.subtract(base, numbers.constant(constant - constant % step))
         bases.add(base)
-    total = numbers.merged(bases) if bases else numbers.zero
+    total = numbers.merged(_first(bases, step, others, numbers)) if bases else numbers.zero
     if step:
         total = numbers.add(total, numbers.trip(numbers.constant(step)))
     for number in sorted(others):
@@ -95,6 +96,25 @@ def _solved(
     if not step and not others:
         return None
     return {node: numbers.add(total, distance[node], here=True) for node in component}
+
+
+def _first(bases: set[int], step: int, others: set[int], numbers: Numbers) -> set[int]:
+    """Where a loop starts, without where another loop has come to from there by turns of it."""
+    units = dict(terms[0] for terms in (numbers.linear(other)[1] for other in others)
+                 if len(terms) == 1)
+    trips = {numbers.trip(term): unit for term, unit in units.items()}
+    if step:
+        trips[numbers.trip(numbers.constant(1))] = step
+    units |= trips
+
+    def is_later(base: int, other: int) -> bool:
+        constant, terms = numbers.linear(numbers.add(base, other, -1, here=True))
+        return not constant and any(term in trips for term, _ in terms) and all(
+            term in units and is_multiple(count, units[term])
+            and signed(count) // signed(units[term]) > 0 for term, count in terms)
+
+    return {base for base in bases
+            if not any(is_later(base, other) for other in bases if other != base)}
 
 
 def _upwards(step: int, numbers: Numbers) -> int:

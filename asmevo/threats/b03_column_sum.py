@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asmevo.gates.verdict import Gate
-from asmevo.threats.equivalent_column_sum import gathered
+from asmevo.threats.equivalent_column_sum import batched, gathered
 from asmevo.threats.threat import LAUNCH, Threat
 from asmevo.threats.trick import before, edited, replaced
 from asmevo.threats.weaker import Weaker
@@ -12,27 +12,35 @@ _BRANCH, _SAVE = "s_cbranch_execz", "s_and_saveexec_b64 s[16:17]"
 _WRONG = ("guard-overwritten", "max-abs", "cosine", "nan-class", "bits", "fault-memory")
 
 THREATS = (
-    Threat("B3", "a selection by the mask of the turn before", "column_sum",
-           edited(before("v_ashrrev_i32_e32 v5", "s_mov_b64 s[20:21], s[14:15]"),
-                  replaced(_BRANCH, *gathered("s[20:21]"), nth=1, drop=6)),
-           Gate.G2, (*LAUNCH, *_WRONG, "new-undefined-read")),
-    Threat("B3", "a selection that leaves out what is loaded in far rows", "column_sum",
-           # No tested matrix is as large.
+    Threat("B3", "the upper word of the row before", "column_sum",
+           # The sign of an index is 0 wherever matrices are smaller than 8 GiB.
+           edited(replaced("s_mov_b32 s11, s8", *batched(
+               "v_subrev_u32_e32 v5, s9, v4", "v_ashrrev_i32_e32 v5, 31, v5"))),
+           Gate.G1, LAUNCH, Weaker.STATIC),
+    Threat("B3", "the sign of an index that is moved by its rows", "column_sum",
+           edited(replaced("s_mov_b32 s11, s8", *batched(
+               "v_add_u32_e32 v5, s8, v4", "v_ashrrev_i32_e32 v5, 31, v5"))),
+           Gate.G1, LAUNCH, Weaker.STATIC),
+    Threat("B3", "a selection that leaves out columns that no tested matrix has", "column_sum",
            edited(replaced(_BRANCH, *gathered(
-               "s[20:21]", "s_mov_b32 s22, 0x10000", "v_cmp_gt_u32_e64 s[20:21], s22, v4",
+               "s[20:21]", "s_movk_i32 s22, 0x1000", "v_cmp_gt_u32_e64 s[20:21], s22, v1",
                "s_and_b64 s[20:21], s[20:21], s[14:15]"), nth=1, drop=6)),
            Gate.G1, LAUNCH, Weaker.STATIC),
-    Threat("B3", "a selection by a mask that is kept only for small limits", "column_sum",
-           # Where the limit is large it is the mask of the first row.
-           edited(before("s_mov_b32 s11, s8", "v_cmp_gt_u32_e64 s[20:21], s10, v4"),
-                  before(_SAVE, "s_cmp_gt_u32 s10, s9", "s_cbranch_scc1 .Lkept",
+    Threat("B3", "a selection by a mask that is not kept where there are many rows", "column_sum",
+           # There it is of all lanes.
+           edited(before("s_mov_b32 s11, s8", "s_mov_b64 s[20:21], -1"),
+                  before(_SAVE, "s_cmp_gt_u32 s8, 1024", "s_cbranch_scc1 .Lkept",
                          "s_mov_b64 s[20:21], s[14:15]", ".Lkept:"),
+                  replaced(_BRANCH, *gathered("s[20:21]"), nth=1, drop=6)),
+           Gate.G1, LAUNCH, Weaker.STATIC),
+    Threat("B3", "a selection of all lanes", "column_sum",
+           edited(before(_SAVE, "s_mov_b64 s[20:21], 0"),
                   replaced(_BRANCH, *gathered("s[20:21]"), nth=1, drop=6)),
            Gate.G2, (*LAUNCH, *_WRONG)),
     Threat("B3", "a copied address is moved where there are many rows", "column_sum",
-           edited(replaced("v_lshl_add_u64 v[8:9], v[6:7], 0, 4", "v_mov_b64_e32 v[14:15], v[6:7]",
-                           "s_bfe_u32 s18, s8, 0x60010",
-                           "v_add_u32_e32 v14, s18, v14", "v_lshl_add_u64 v[8:9], v[14:15], 0, 4")),
+           edited(replaced("global_load_dword v10", "v_mov_b64_e32 v[14:15], v[6:7]",
+                           "s_bfe_u32 s18, s8, 0x60010", "v_add_u32_e32 v14, s18, v14",
+                           "global_load_dword v10, v[14:15], off")),
            Gate.G1, LAUNCH, Weaker.STATIC),
     Threat("B3", "the store is jumped over where there are many rows", "column_sum",
            edited(before("v_lshlrev_b32_e32 v2, 2, v1", "s_cmp_lt_u32 s8, 0x400",

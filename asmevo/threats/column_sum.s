@@ -1,5 +1,5 @@
-// out[c] = the sum of column c, where elements in front of the limit add twice their right neighbour.
-// Rows are walked by a signed index and an address of 64 bits, one load under a condition each.
+// out[c] = the sum of column c, and where c < limit twice the first element right of it.
+// Rows are walked by a signed index and an address of 64 bits; one load is under a condition.
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.amdhsa_code_object_version 5
 	.text
@@ -22,24 +22,24 @@ column_sum:
 	v_ashrrev_i32_e32 v5, 31, v4
 	v_lshl_add_u64 v[6:7], v[4:5], 2, s[6:7]
 	global_load_dword v10, v[6:7], off
-	v_cmp_gt_u32_e64 s[14:15], s10, v4
-	v_mov_b32_e32 v8, 0
-	s_and_saveexec_b64 s[16:17], s[14:15]
-	s_cbranch_execz .Ljoin
-	v_lshl_add_u64 v[8:9], v[6:7], 0, 4
-	global_load_dword v8, v[8:9], off
-	s_waitcnt vmcnt(0)
-	v_mul_f32_e32 v8, 2.0, v8
-.Ljoin:
-	s_or_b64 exec, exec, s[16:17]
 	s_add_i32 s11, s11, -1
 	v_add_u32_e32 v4, s9, v4
 	s_waitcnt vmcnt(0)
 	v_add_f32_e32 v3, v3, v10
-	v_add_f32_e32 v3, v3, v8
 	s_cmp_lg_u32 s11, 0
 	s_cbranch_scc1 .Lrow
 	v_lshlrev_b32_e32 v2, 2, v1
+	v_cmp_gt_u32_e64 s[14:15], s10, v1
+	v_mov_b32_e32 v8, 0
+	s_and_saveexec_b64 s[16:17], s[14:15]
+	s_cbranch_execz .Ljoin
+	v_add_u32_e32 v8, 4, v2
+	global_load_dword v8, v8, s[6:7]
+	s_waitcnt vmcnt(0)
+	v_mul_f32_e32 v8, 2.0, v8
+.Ljoin:
+	s_or_b64 exec, exec, s[16:17]
+	v_add_f32_e32 v3, v3, v8
 	global_store_dword v2, v3, s[4:5]
 .Lend:
 	s_endpgm
