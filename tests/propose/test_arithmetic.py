@@ -11,6 +11,7 @@ import pytest
 
 from asmevo.isa.parse import parse
 from asmevo.propose.rules.fast_division import FastDivision
+from asmevo.propose.rules.fold_offsets import FoldOffsets
 from asmevo.propose.rules.shift_multiplies import ShiftMultiplies, product
 
 STORE = "global_store_dword v[0:1], v2, off\ns_endpgm"
@@ -106,3 +107,57 @@ def test_constants_are_followed_to_their_move(kernels: Any) -> None:
 ])
 def test_products_that_stay(kernels: Any, text: str) -> None:
     assert kernels.proposals(ShiftMultiplies(), f"{text}\n{STORE}") == []
+
+
+ADD = "v_add_u32_e32 v6, 0x440, v5"
+
+
+@pytest.mark.parametrize(("constant", "access", "expected"), [
+    ("0x440", "ds_read_b32 v2, v6 offset:8", "ds_read_b32 v2, v5 offset:1096"),
+    ("0x440", "ds_write_b32 v6, v2", "ds_write_b32 v5, v2 offset:1088"),
+    ("-8", "ds_read_b32 v2, v6 offset:8", "ds_read_b32 v2, v5"),
+    ("16", "ds_read2_b32 v[2:3], v6 offset0:1 offset1:9",
+     "ds_read2_b32 v[2:3], v5 offset0:5 offset1:13"),
+    ("0", "ds_write2st64_b64 v6, v[2:3], v[8:9] offset1:8",
+     "ds_write2st64_b64 v5, v[2:3], v[8:9] offset1:8"),
+    ("0x440", "ds_read2_b32 v[2:3], v6 offset1:1", "ds_read_b64 v[2:3], v5 offset:1088"),
+    ("64", "buffer_load_dword v2, v6, s[4:7], 0 offen offset:4",
+     "buffer_load_dword v2, v5, s[4:7], 0 offen offset:68"),
+])
+def test_constants_move_into_offsets(
+    kernels: Any, constant: str, access: str, expected: str,
+) -> None:
+    text = f"v_add_u32_e32 v6, {constant}, v5\n{access}\ns_waitcnt vmcnt(0) lgkmcnt(0)\n{STORE}"
+    (proposal,) = kernels.proposals(FoldOffsets(), text)
+    edited = kernels.edited(text, proposal)
+    assert _same_text(edited[0], expected)
+    assert "s_waitcnt" in edited[1]
+    assert bool(proposal.assumption) == ("b64 v[2:3]" in expected or "buffer" in expected)
+
+
+def _same_text(a: str, b: str) -> bool:
+    """Modifiers may come in any order."""
+    return a.split(" ")[:3] == b.split(" ")[:3] and sorted(a.split()) == sorted(b.split())
+
+
+@pytest.mark.parametrize("text", [
+    f"{ADD}\nds_read_b32 v2, v6 offset:65000",                          # beyond 16 bits
+    f"{ADD}\nds_read2_b32 v[2:3], v6 offset1:2",                        # beyond 8 bits
+    "v_add_u32_e32 v6, 0x444, v5\nds_read2_b32 v[2:3], v6 offset1:1",   # odd words
+    "v_add_u32_e32 v6, 6, v5\nds_read2_b32 v[2:3], v6 offset1:2",
+    "v_add_u32_e32 v6, 0x1000, v5\nbuffer_load_dword v2, v6, s[4:7], 0 offen",
+    f"{ADD}\nds_write_b32 v6, v6",                                      # also data
+    f"{ADD}\nds_read_b32 v2, v6\nv_mov_b32_e32 v2, v6",                 # also elsewhere
+    f"{ADD}\nv_mov_b32_e32 v5, 0\nds_read_b32 v2, v6",
+    f"{ADD}\ns_mov_b64 exec, s[8:9]\nds_read_b32 v2, v6",
+    f"{ADD}\nagain:\nds_read_b32 v2, v6\ns_cbranch_scc1 again",
+    "v_add_u32_e32 v6, s4, v5\nds_read_b32 v2, v6",
+])
+def test_constants_that_stay(kernels: Any, text: str) -> None:
+    assert kernels.proposals(
+        FoldOffsets(), f"{text}\ns_waitcnt vmcnt(0) lgkmcnt(0)\n{STORE}") == []
+
+
+def test_an_address_that_is_advanced_in_place_is_left_where_it_was(kernels: Any) -> None:
+    text = f"v_add_u32_e32 v6, 4, v6\nds_read_b32 v2, v6\ns_waitcnt lgkmcnt(0)\n{STORE}"
+    assert kernels.first(FoldOffsets(), text)[0] == "ds_read_b32 v2, v6 offset:4"
