@@ -12,6 +12,7 @@ import pytest
 from asmevo.isa.parse import parse
 from asmevo.propose.rules.fast_division import FastDivision
 from asmevo.propose.rules.fold_offsets import FoldOffsets
+from asmevo.propose.rules.pack_math import PackMath
 from asmevo.propose.rules.shift_multiplies import ShiftMultiplies, product
 
 STORE = "global_store_dword v[0:1], v2, off\ns_endpgm"
@@ -161,3 +162,45 @@ def test_constants_that_stay(kernels: Any, text: str) -> None:
 def test_an_address_that_is_advanced_in_place_is_left_where_it_was(kernels: Any) -> None:
     text = f"v_add_u32_e32 v6, 4, v6\nds_read_b32 v2, v6\ns_waitcnt lgkmcnt(0)\n{STORE}"
     assert kernels.first(FoldOffsets(), text)[0] == "ds_read_b32 v2, v6 offset:4"
+
+
+PAIR_STORE = "global_store_dwordx2 v[0:1], v[2:3], off\ns_endpgm"
+
+
+@pytest.mark.parametrize(("low", "high", "expected"), [
+    ("v_mul_f32_e32 v2, v4, v6", "v_mul_f32_e32 v3, v5, v7",
+     "v_pk_mul_f32 v[2:3], v[4:5], v[6:7]"),
+    ("v_mul_f32_e32 v3, v4, v7", "v_mul_f32_e32 v2, v5, v7",       # high first, halves crossed
+     "v_pk_mul_f32 v[2:3], v[4:5], v[6:7] op_sel:[1,1] op_sel_hi:[0,1]"),
+    ("v_add_f32_e32 v2, 1.0, v4", "v_add_f32_e32 v3, 1.0, v5",
+     "v_pk_add_f32 v[2:3], 1.0, v[4:5] op_sel_hi:[0,1]"),
+    ("v_fma_f32 v2, v4, s5, -v9", "v_fma_f32 v3, v5, s5, -v9",
+     "v_pk_fma_f32 v[2:3], v[4:5], s[4:5], v[8:9] op_sel:[0,1,1] neg_lo:[0,0,1] neg_hi:[0,0,1]"),
+    ("v_sub_f32_e32 v2, v4, v6", "v_sub_f32_e32 v3, v5, v7",
+     "v_pk_add_f32 v[2:3], v[4:5], v[6:7] neg_lo:[0,1] neg_hi:[0,1]"),
+    ("v_fmac_f32_e32 v2, v4, v6", "v_fmac_f32_e32 v3, v4, v7",
+     "v_pk_fma_f32 v[2:3], v[4:5], v[6:7], v[2:3] op_sel_hi:[0,1,1]"),
+])
+def test_operations_on_neighbours_pack(kernels: Any, low: str, high: str, expected: str) -> None:
+    text = f"{low}\nv_mov_b32_e32 v20, v21\n{high}\n{PAIR_STORE}"
+    assert kernels.first(PackMath(), text) == [
+        expected, "v_mov_b32_e32 v20, v21", *PAIR_STORE.split("\n")]
+
+
+@pytest.mark.parametrize(("low", "high"), [
+    ("v_mul_f32_e32 v2, v4, v6", "v_mul_f32_e32 v3, v5, v8"),         # not one pair
+    ("v_mul_f32_e32 v2, v5, v6", "v_mul_f32_e32 v3, v6, v7"),         # not an aligned pair
+    ("v_mul_f32_e32 v2, v4, v6", "v_mul_f32_e32 v3, v2, v7"),         # one needs the other
+    ("v_mul_f32_e32 v2, v4, v6", "v_add_f32_e32 v3, v5, v7"),
+    ("v_mul_f32_e32 v2, 0x3d372713, v6", "v_mul_f32_e32 v3, 0x3d372713, v7"),
+    ("v_mul_f32_e32 v2, 0.5, v6", "v_mul_f32_e32 v3, 1.0, v7"),
+    ("v_mul_f32_e64 v2, |v4|, v6", "v_mul_f32_e64 v3, |v5|, v7"),
+    ("v_mul_f32_e64 v2, v4, v6 clamp", "v_mul_f32_e64 v3, v5, v7 clamp"),
+    ("v_mul_f32_e32 v2, v4, v6", "v_mov_b32_e32 v5, 0\nv_mul_f32_e32 v3, v5, v7"),
+    ("v_mul_f32_e32 v2, v4, v6", "v_mov_b32_e32 v8, v3\nv_mul_f32_e32 v3, v5, v7"),
+    ("v_mul_f32_e32 v2, v4, v6", "s_mov_b64 exec, s[8:9]\nv_mul_f32_e32 v3, v5, v7"),
+    ("v_mul_f32_e32 v2, v4, v6", "again:\nv_mul_f32_e32 v3, v5, v7\ns_cbranch_scc1 again"),
+    ("v_fma_f32 v2, v4, s4, s4", "v_fma_f32 v3, v5, s4, s6"),
+])
+def test_operations_that_do_not_pack(kernels: Any, low: str, high: str) -> None:
+    assert kernels.proposals(PackMath(), f"{low}\n{high}\n{PAIR_STORE}") == []
