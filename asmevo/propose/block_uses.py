@@ -1,0 +1,50 @@
+"""Who wrote and who reads a register, within one straight line of code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asmevo.isa.cfg import Block
+from asmevo.propose.rule import RuleContext
+
+
+@dataclass(frozen=True)
+class BlockUses:
+    """Definitions and uses within a block, as a lane that is on sees them.
+
+    Answers are ``None`` where the block alone cannot tell.
+    """
+
+    context: RuleContext
+    block: Block
+
+    @staticmethod
+    def around(context: RuleContext, index: int) -> BlockUses:
+        return BlockUses(context, context.cfg.blocks[context.cfg.block_of[index]])
+
+    def writer(self, index: int, registers: int) -> int | None:
+        """The instruction that wrote all of some registers last, before ``index``."""
+        instructions = self.context.program.instructions
+        for other in range(index - 1, self.block.start - 1, -1):
+            if instructions[other].writes & registers:
+                whole = instructions[other].writes & registers == registers
+                return other if whole and other not in self.context.indexed else None
+        return None
+
+    def readers(self, index: int, registers: int) -> frozenset[int] | None:
+        """Who reads what ``index`` wrote to some registers, if only this block does."""
+        instructions = self.context.program.instructions
+        found: set[int] = set()
+        left = registers
+        for other in range(index + 1, self.block.end):
+            if instructions[other].reads & left:
+                found.add(other)
+            left &= ~instructions[other].writes
+            if not left:
+                return frozenset(found)
+        return None if self.context.lanes.after[self.block.end - 1] & left else frozenset(found)
+
+    def keeps(self, start: int, stop: int, registers: int) -> bool:
+        """Whether no instruction strictly between two writes any of some registers."""
+        instructions = self.context.program.instructions
+        return not any(instructions[k].writes & registers for k in range(start + 1, stop))
