@@ -353,12 +353,9 @@ class _Walk:
         _, mask, loop = carried
         entry: frozenset[int] = frozenset()
         turn: frozenset[int] = frozenset()
+        held = {carried[1].hole for carried in map(self._carried, given) if carried is not None}
         for other in loop:
-            if other.kind != "and" or other is mask:
-                continue
-            if other.hole in given or any(
-                    self.numbers.forms[n][0] == TURNS and self._carried(n) is not None
-                    and self._carried(n)[1] is other for n in given):  # type: ignore[index]
+            if other.kind == "and" and other.hole != mask.hole and other.hole in held:
                 entry |= self._members(other.entries)
                 turn |= self._members(other.updates) | {other.hole}
         found = [(part, entry) for part in mask.entries]

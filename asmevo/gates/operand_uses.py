@@ -117,7 +117,9 @@ def _computed(values: Values) -> frozenset[int]:
         if i.unit is Unit.SALU:
             found.update(values.after(index, r) for r in _members(i.writes & _SCALARS))
         elif _is_followed(i):
-            found.update(values.after(index, r) for r in _members(i.writes & VECTOR_REGISTERS)
+            # Comparisons write lane masks to scalar registers.
+            found.update(values.after(index, r)
+                         for r in _members(i.writes & (_SCALARS | VECTOR_REGISTERS))
                          if not values.from_memory(index, r))
     return frozenset(found)
 

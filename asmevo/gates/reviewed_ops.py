@@ -1,8 +1,10 @@
 """Operations that a candidate may use although the original does not.
 
 They read and write registers and LDS, or access memory in ways that the original has: none changes
-mode, control flow or EXEC, none is less precise than its name says, and what they make of launch
-and data is compared (`asmevo.gates.launch_uses`, `asmevo.gates.operand_uses`).
+mode or EXEC, none is less precise than its name says, and what they make of launch and data is
+compared (`asmevo.gates.launch_uses`, `asmevo.gates.operand_uses`). Branches within the kernel are
+among them: what they test is compared as well, and of code that no launch reaches there is no
+evidence (`asmevo.gates.reach`).
 """
 
 from __future__ import annotations
@@ -25,11 +27,14 @@ _LEFT_OUT = (
     "v_permlane", "v_prng", "v_ashr_pk", "v_dot", "v_bitop3", "v_minimum3", "v_maximum3",
 )
 _HALF = re.compile(r"_(b?f16|legacy|mix\w*)(_|$)")
+_BRANCH = re.compile(r"s_branch|s_cbranch_(scc[01]|vccn?z|execn?z)")
 _LDS = re.compile(r"ds_(read|write)(2|2st64)?_b(32|64|96|128)|ds_(bpermute|permute|swizzle)_b32")
 _DWORDS = re.compile(r"((?:s_|s_buffer_|buffer_|global_|flat_)(?:load|store))_dword(x\d+)?")
 
 
 def _is_reviewed(op: str, form: Form) -> bool:
+    if _BRANCH.fullmatch(op):
+        return True
     if form.is_branch or form.ends_program or form.is_atomic or form.writes & _STATE:
         return False
     if op.startswith(_LEFT_OUT) or _HALF.search(op) or "saveexec" in op or "wrexec" in op:

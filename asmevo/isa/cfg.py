@@ -9,6 +9,7 @@ from asmevo.isa.calls import CALLS, jump_targets, link_register
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,7 @@ class Cfg:
         run time, and when execution can run past the last instruction.
         """
         # Several analyses of one program follow one another.
-        global _last
-        if _last is None or _last[0] is not program:
-            _last = program, _Builder(program).build()
-        return _last[1]
+        return _recent.get(lambda: _Builder(program).build(), program)
 
     @property
     def entry(self) -> int:
@@ -152,7 +150,7 @@ class Cfg:
         return immediate
 
 
-_last: tuple[Program, Cfg] | None = None
+_recent: Recent[Cfg] = Recent(4)
 _ROOT = -1
 # Hostile code can make every return go everywhere; real code stays far below.
 _CALL_EDGE_LIMIT = 1 << 20

@@ -17,6 +17,7 @@ from enum import IntFlag
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
     AGPR0,
     ALL_AGPR_MASK,
@@ -74,6 +75,9 @@ class Effects:
 _KNOWN: defaultdict[State, dict[str, Effects]] = defaultdict(dict)
 _MOST_KNOWN = 1 << 17
 _UNKNOWN = Effects(reads=EVERYTHING, writes=EVERYTHING, kills=0)
+# Waits, hazards and liveness of one program ask for the same.
+_recent_states: Recent[tuple[State, ...]] = Recent(6)
+_recent_effects: Recent[tuple[Effects, ...]] = Recent(6)
 
 
 def machine_states(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tuple[State, ...]:
@@ -82,6 +86,11 @@ def machine_states(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tup
     ``full_exec`` says that all 64 lanes are on at entry, which the hardware grants when the
     workgroup size is a multiple of 64.
     """
+    return _recent_states.get(
+        lambda: _machine_states(program, cfg, full_exec), program, cfg, full_exec)
+
+
+def _machine_states(program: Program, cfg: Cfg, full_exec: bool) -> tuple[State, ...]:
     entry: dict[int, State] = {cfg.entry: State(0) if full_exec else _PARTIAL}
     states = [State(0)] * len(program)
     pending = [cfg.entry]
@@ -105,6 +114,11 @@ def machine_states(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tup
 
 def effects(program: Program, cfg: Cfg, *, full_exec: bool = True) -> tuple[Effects, ...]:
     """The effects of each instruction under :func:`machine_states`."""
+    return _recent_effects.get(
+        lambda: _all_effects(program, cfg, full_exec), program, cfg, full_exec)
+
+
+def _all_effects(program: Program, cfg: Cfg, full_exec: bool) -> tuple[Effects, ...]:
     if sum(map(len, _KNOWN.values())) > _MOST_KNOWN:
         _KNOWN.clear()
     found = []

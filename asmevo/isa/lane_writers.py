@@ -1,9 +1,9 @@
 """Which writes of a vector register the lanes may hold that execute an instruction.
 
 A write under EXEC leaves lanes that are off with what they had. But lanes that are on at a later
-instruction were on at an earlier one if nothing in between switched lanes on; and a conditional
-stretch ends with the lanes with which it began (`asmevo.isa.mask_pairs`). So most writes do replace
-all earlier ones for those who read the register.
+instruction were on at an earlier one if nothing in between switched lanes on; and where a
+conditional stretch ends (`asmevo.isa.mask_regions`), a lane was either on in it, or held there what
+it held in front of it. So most writes do replace all earlier ones for those who read the register.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction
-from asmevo.isa.mask_pairs import paired_masks
+from asmevo.isa.mask_regions import MaskRegion, mask_regions
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
 _NARROWING = ("s_and_saveexec_b64", "v_cmpx")
-# The block that is walked backwards, the stretches that are the reader's own so far, and whether
-# lanes may have been switched on in between.
-_State = tuple[int, frozenset[int], bool]
+# Of regions with a stretch for the other lanes, by their turn: whether the lane is one of these.
+_Sides = frozenset[tuple[int, bool]]
+# In front of which instruction of a block a lane is, on which sides it was, and whether it may have
+# been switched on since, so that nothing is known of what is in front.
+_State = tuple[int, int, _Sides, bool]
 
 
 class LaneWriters:
@@ -35,71 +37,112 @@ class LaneWriters:
     ) -> None:
         self._program, self._cfg, self._writers = program, cfg, writers
         self._replaces, self._kills = replaces, kills
-        self._stretches: dict[int, set[int]] = {}
-        self._starts: dict[int, int] = {}
-        joins = set()
-        for pair in paired_masks(program, cfg):
-            joins.add(pair.join)
-            self._starts[pair.start] = pair.join
-            for index in pair.inside:
-                self._stretches.setdefault(index, set()).add(pair.join)
+        self._joins: dict[int, MaskRegion] = {}
+        self._turns: dict[int, MaskRegion] = {}
+        self._others: dict[int, MaskRegion] = {}
+        for region in mask_regions(program, cfg):
+            self._joins[region.join] = region
+            if region.has_other:
+                self._turns[region.turn] = region
+                self._others[region.other] = region
         self._masks = [
             k for k, i in enumerate(program.instructions) if i.writes & EXEC_MASK]
+        known = {*self._joins, *self._turns, *self._others}
         self._widening = {
-            k for k in self._masks if k not in joins
+            k for k in self._masks if k not in known
             and not _only_narrows(program.instructions[k])}
 
     def reaching(self, index: int, register: int) -> set[int]:
         """Instructions whose write lanes that are on at ``index`` may hold there; -1 is what they
         have at the entry.
         """
+        cfg = self._cfg
         found: set[int] = set()
-        block = self._cfg.block_of[index]
-        own = frozenset(self._stretches.get(index, ()))
-        state = self._walk(block, self._cfg.blocks[block].start, index, own, False, register, found)
-        if state is None:
-            return found
-        seen: set[_State] = set()
-        pending = [state]
+        first: _State = (cfg.block_of[index], index, frozenset(), False)
+        seen, pending = {first}, [first]
+
+        def add(state: _State) -> None:
+            if state not in seen:
+                seen.add(state)
+                pending.append(state)
+
         while pending:
-            here, own, widened = pending.pop()
-            if here == self._cfg.entry:
-                found.add(-1)
-            for previous in self._cfg.blocks[here].predecessors:
-                block_ = self._cfg.blocks[previous]
-                arrived = previous, own, widened
-                if arrived in seen or not self._cfg.reachable(block_.start):
+            block, stop, sides, widened = pending.pop()
+            for state in self._walk(block, stop, sides, widened, register, found):
+                block, stop, sides, widened = state
+                if stop != cfg.blocks[block].start:
+                    add(state)
                     continue
-                seen.add(arrived)
-                state = self._walk(
-                    previous, block_.start, block_.end, own, widened, register, found)
-                if state is not None:
-                    pending.append(state)
+                if block == cfg.entry:
+                    found.add(-1)
+                for previous in cfg.blocks[block].predecessors:
+                    end = cfg.blocks[previous].end
+                    if cfg.reachable(end - 1) and (widened or self._passes(end - 1, stop)):
+                        add((previous, end, sides, widened))
         return found
 
-    def _walk(
-        self, block: int, start: int, stop: int, own: frozenset[int], widened: bool,
-        register: int, found: set[int],
-    ) -> _State | None:
-        """From the end of a block to its start; ``None`` where a write replaces all before it."""
+    def _passes(self, branch: int, to: int) -> bool:
+        """Whether lanes that are on at the end of a block may go on there."""
+        op = self._program.instructions[branch].op
+        if op not in ("s_cbranch_execz", "s_cbranch_execnz"):
+            return True
+        target = self._program.targets[branch]
+        return target == branch + 1 or (to == target) == (op == "s_cbranch_execnz")
+
+    def _walk(self, block: int, stop: int, sides: _Sides, widened: bool, register: int,
+              found: set[int]) -> list[_State]:
+        """Where lanes come from that are not done: the start of the block, or in front of what they
+        were not on for."""
+        start = self._cfg.blocks[block].start
         writers, masks = self._writers.get(register, ()), self._masks
         at, mask = bisect_left(writers, stop), bisect_left(masks, stop)
+        away: list[_State] = []
         while True:
             write = writers[at - 1] if at and writers[at - 1] >= start else -1
             change = masks[mask - 1] if mask and masks[mask - 1] >= start else -1
             if write < 0 and change < 0:
-                return block, own, widened
+                return [*away, (block, start, sides, widened)]
             if write >= change:
                 at -= 1
                 found.add(write)
                 if self._kills(write, register) or (
-                        not widened and self._replaces(write, register)
-                        and self._stretches.get(write, set()) <= own):
-                    return None
+                        not widened and self._replaces(write, register)):
+                    return away
             if change >= write:
                 mask -= 1
-                widened = widened or change in self._widening
-                own -= {self._starts.get(change, -1)}
+                if widened:
+                    continue
+                if change in self._widening:
+                    # The sides say nothing of a lane that may have been off.
+                    widened, sides = True, frozenset()
+                    continue
+                stays = True
+                if change in self._joins:
+                    away.append(self._skipped(self._joins[change], sides))
+                if change in self._others:
+                    sides |= {(self._others[change].turn, True)}
+                if change in self._turns:
+                    region = self._turns[change]
+                    stays = (change, True) not in sides
+                    if not stays or (change, False) not in sides:
+                        left = sides - {(change, True), (change, False)}
+                        away.append(self._before(region.start, left))
+                    if region.other == change:
+                        stays = False
+                    sides -= {(change, True), (change, False)}
+                if not stays:
+                    return away
+
+    def _skipped(self, region: MaskRegion, sides: _Sides) -> _State:
+        """A lane that was not on in the stretch in front of a join."""
+        if not region.has_other:
+            return self._before(region.start, sides)
+        if region.other != region.turn:
+            return self._before(region.other, sides | {(region.turn, False)})
+        return self._before(region.turn, sides)
+
+    def _before(self, index: int, sides: _Sides) -> _State:
+        return self._cfg.block_of[index], index, sides, False
 
 
 def _only_narrows(i: Instruction) -> bool:

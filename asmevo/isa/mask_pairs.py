@@ -35,9 +35,9 @@ def paired_masks(program: Program, cfg: Cfg) -> tuple[MaskPair, ...]:
     for index, i in enumerate(program.instructions):
         if (i.op == "s_or_b64" and i.writes & EXEC_MASK and cfg.reachable(index)
                 and i.text.startswith("s_or_b64 exec, exec, s[")):
-            start = _only_definition(program, cfg, index, mask(i.operands[2].first, 2))
+            start = only_definition(program, cfg, index, mask(i.operands[2].first, 2))
             if start is not None and program.instructions[start].op == "s_and_saveexec_b64":
-                region = _between(program, cfg, start, index)
+                region = between(program, cfg, start, index)
                 if region is not None:
                     found[index], inside[index] = start, region
     while True:
@@ -55,7 +55,8 @@ def paired_masks(program: Program, cfg: Cfg) -> tuple[MaskPair, ...]:
             del found[join]
 
 
-def _only_definition(program: Program, cfg: Cfg, index: int, registers: int) -> int | None:
+def only_definition(program: Program, cfg: Cfg, index: int, registers: int) -> int | None:
+    """The one instruction from which all of these registers come on all paths to another."""
     found: set[int] = set()
     seen: set[int] = set()
     pending = list(cfg.previous_indices(index))
@@ -76,7 +77,7 @@ def _only_definition(program: Program, cfg: Cfg, index: int, registers: int) -> 
     return found.pop() if found else None
 
 
-def _between(program: Program, cfg: Cfg, start: int, stop: int) -> set[int] | None:
+def between(program: Program, cfg: Cfg, start: int, stop: int) -> set[int] | None:
     """The instructions on paths from one to the other; ``None`` if some path avoids the other or
     comes back to the first.
     """

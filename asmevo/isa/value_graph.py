@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from asmevo.isa.cfg import Cfg
+from asmevo.isa.chosen_lanes import ChosenLanes, LaneMask, is_choice
 from asmevo.isa.effects import Effects, effects
 from asmevo.isa.errors import ControlFlowError
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
@@ -30,9 +31,10 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
-_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_accvgpr_read_b32",
-                    "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
+_MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64",
+                    "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
 _PAIR = "v_pk_mov_b32"
+_WIDE_MOVES = ("s_mov_b64", "v_mov_b64")
 # Vector operations whose result depends on which lanes are on, beyond keeping the others' values.
 _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute")
 
@@ -148,10 +150,15 @@ class ValueGraph:
         """The value of a register just before an instruction."""
         block = self.cfg.blocks[self.cfg.block_of[index]]
         found: set[int] = set()
-        if self._last_writers(register, block.start, index, found):
+        ends = self._last_writers(register, block.start, index, found)
+        # What one block writes twice may be two values of lanes as well, where EXEC was changed.
+        if register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index):
+            writes = self._lane_writers.reaching(index, register)
+            if len(writes) > 1 and is_choice(self.program.instructions[index]):
+                writes -= self._chosen_lanes.unseen(index, register, writes)
+            return self._merge(writes, register)
+        if ends:
             return self._merge(found, register)
-        if register >= VGPR0 and self._by_lane(index):
-            return self._merge(self._lane_writers.reaching(index, register), register)
         return self._merge(found | self._arriving(block.start, register), register)
 
     def _by_lane(self, reader: int) -> bool:
@@ -172,6 +179,31 @@ class ValueGraph:
             return bool(effects[at].kills >> register & 1)
 
         return LaneWriters(self.program, self.cfg, self._writers, replaces, kills)
+
+    @functools.cached_property
+    def _chosen_lanes(self) -> ChosenLanes:
+        def mask_of(index: int, operand: int) -> LaneMask | None:
+            given = self.program.instructions[index].operands[operand]
+            if given.kind is not OperandKind.REGISTER or given.count != 2:
+                return None
+            registers = (given.first, given.first + 1)
+            words = tuple(self.reaching(index, register) for register in registers)
+            made = {word.at for word in words if isinstance(word, Definition)}
+            put = set().union(*(self._putting(index, register) for register in registers))
+            if len(made) != 1 or len(put) != 1 or min(put) < 0 or not all(
+                    isinstance(word, Definition) for word in words):
+                return None
+            return LaneMask(words, made.pop(), put.pop())
+
+        return ChosenLanes(self.program, self.cfg, mask_of, self._lane_writers.reaching)
+
+    def _putting(self, index: int, register: int) -> set[int]:
+        """The instructions that may have written a scalar register; -1 is the launch."""
+        found: set[int] = set()
+        start = self.cfg.blocks[self.cfg.block_of[index]].start
+        if not self._last_writers(register, start, index, found):
+            found |= self._arriving(start, register)
+        return found
 
     def _last_writers(self, register: int, start: int, stop: int, found: set[int]) -> bool:
         """Add what may still hold at ``stop`` of the writes from ``start`` on; whether the last
@@ -331,6 +363,8 @@ def is_move(i: Instruction) -> bool:
         return all(name == "op_sel" for name, _ in i.modifiers) and all(
             o.kind is OperandKind.REGISTER and o.count == 2 and not (o.neg or o.abs)
             for o in i.operands)
+    if i.op in _WIDE_MOVES and "." in i.operands[1].text:
+        return False  # a constant of 64 bits
     return i.op in _MOVES and is_plain(i)
 
 

@@ -15,8 +15,8 @@ does not move older ones back, except those of the same VSKIP region, which are 
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
 from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
     EVERYTHING,
     EXEC_MASK,
@@ -95,6 +96,26 @@ def loosest_wait(program: Program, index: int) -> WaitCount:
     analysis = _analysis(program)
     return WaitCount(analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
                      analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+
+
+def loosest_waits(program: Program, indices: Iterable[int]) -> dict[int, WaitCount]:
+    """:func:`loosest_wait` for each of several, each after those before it were relaxed.
+
+    Raises ValueError and ControlFlowError as it does.
+    """
+    found: dict[int, WaitCount] = {}
+    analysis: _Analysis | None = None
+    for index in indices:
+        wait = program.instructions[index].wait
+        if wait is None:
+            raise ValueError(f"instruction {index} is not an s_waitcnt")
+        analysis = analysis or _analysis(program).separate()
+        loosest = found[index] = WaitCount(
+            analysis.loosest(index, "vmcnt", wait.vmcnt), wait.expcnt,
+            analysis.loosest(index, "lgkmcnt", wait.lgkmcnt))
+        if loosest != wait and analysis.cfg.block_of[index] in analysis.entry:
+            analysis.loosen(index, loosest)
+    return found
 
 
 def awaited(program: Program) -> Mapping[int, tuple[int, ...]]:
@@ -211,17 +232,12 @@ def _merge_slots(slots: list[int], more: list[int]) -> bool:
     return changed
 
 
-_recent: deque[tuple[Program, _Analysis]] = deque(maxlen=3)
-
-
 def _analysis(program: Program) -> _Analysis:
     """The analysis of a program: one that was asked about just now is not analysed again."""
-    for known, analysis in tuple(_recent):
-        if known is program:
-            return analysis
-    made = _Analysis(program)
-    _recent.appendleft((program, made))
-    return made
+    return _recent.get(lambda: _Analysis(program), program)
+
+
+_MISSING = tuple(f"missing-{kind.counter}" for kind in _KINDS)
 
 
 class _Analysis:
@@ -235,6 +251,7 @@ class _Analysis:
         self.accesses: list[_Access] = []
         self.access_at: dict[int, _Access] = {}
         self.events: set[int] = set()
+        self.waits: dict[int, WaitCount] = {}
         for index, instruction in enumerate(program.instructions):
             unknown = index in self.cfg.unknown
             kinds = _UNKNOWN_KINDS if unknown else _kinds(instruction)
@@ -246,24 +263,30 @@ class _Analysis:
                     bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
                 self.accesses.append(access)
                 self.access_at[index] = access
+            if instruction.wait is not None:
+                self.waits[index] = instruction.wait
             if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
                 self.events.add(index)
         # For each register the accesses that return into it, a mask: few of many in flight matter.
         self._returning: dict[int, int] = {}
-        self._returned = 0
+        self._returning_any: dict[int, int] = {}
         for access in self.accesses:
-            self._returned |= access.registers
             for register in members(access.registers):
                 self._returning[register] = self._returning.get(register, 0) | access.bit
-        self.entry = self._solve()
+        self._block_events: list[list[int]] = []
+        self._rank: dict[int, int] = {}
+        self.entry = {self.cfg.entry: _InFlight()}
+        self._solve(self.cfg.entry)
 
-    def _solve(self) -> dict[int, _InFlight]:
-        events = [
-            [i for i in range(block.start, block.end) if i in self.events]
-            for block in self.cfg.blocks]
-        rank = {number: position for position, number in enumerate(self.cfg.order)}
-        entry = {self.cfg.entry: _InFlight()}
-        queue = [0]
+    def _solve(self, changed: int) -> None:
+        """Carry on from ``entry`` where the effect of one block has grown."""
+        if not self._block_events:
+            self._block_events = [
+                [i for i in range(block.start, block.end) if i in self.events]
+                for block in self.cfg.blocks]
+            self._rank = {number: position for position, number in enumerate(self.cfg.order)}
+        events, rank, entry = self._block_events, self._rank, self.entry
+        queue = [rank[changed]]
         while queue:
             number = self.cfg.order[heapq.heappop(queue)]
             state = entry[number].copy()
@@ -276,7 +299,23 @@ class _Analysis:
                     continue
                 if rank[successor] not in queue:
                     heapq.heappush(queue, rank[successor])
-        return entry
+
+    def separate(self) -> _Analysis:
+        """One of its own, for `loosen`."""
+        self.known  # noqa: B018 - worked out once, for both
+        other = copy(self)
+        other.waits = dict(self.waits)
+        other.entry = {number: state.copy() for number, state in self.entry.items()}
+        return other
+
+    def loosen(self, index: int, bounds: WaitCount) -> None:
+        """Go on as if the wait at ``index`` had these bounds, which `loosest` allows.
+
+        Looser waits leave more in flight, so that what is known at the blocks' starts only grows;
+        and as no violation is new, those that are known stay.
+        """
+        self.waits[index] = bounds
+        self._solve(self.cfg.block_of[index])
 
     def _step(self, index: int, state: _InFlight) -> None:
         access = self.access_at.get(index)
@@ -285,9 +324,9 @@ class _Analysis:
                 state.end_region()
             state.issue(access)
             return
-        instruction = self.program.instructions[index]
-        if instruction.wait is not None:
-            state.wait(instruction.wait)
+        bounds = self.waits.get(index)
+        if bounds is not None:
+            state.wait(bounds)
         else:
             state.end_region()
 
@@ -301,25 +340,68 @@ class _Analysis:
 
     @cached_property
     def violations(self) -> tuple[Violation, ...]:
-        found: dict[tuple[str, int, int], Violation] = {}
+        instructions = self.program.instructions
+        # What two instructions have at several positions needs the smallest.
+        found: dict[tuple[int, int, str], Violation] = {}
         for number in sorted(self.entry):
             state = self.entry[number].copy()
             pending = self._pending(state)
+            # Behind a wait fewer registers may be pending, which matters only where one is used.
+            waited = False
+            # A list of what is in flight: made again at the first use behind each change.
+            flying: list[tuple[int, int, int]] | None = None
             for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
                 fact = self.facts[index]
-                barrier = index in self.cfg.unknown or (
-                    self.program.instructions[index].unit is Unit.BARRIER)
-                if pending & (fact.reads | fact.writes) or barrier:
-                    for violation in self._check(index, state):
-                        key = (violation.kind, violation.producer, violation.consumer)
-                        known = found.get(key)
-                        if known is None or violation.needed < known.needed:
-                            found[key] = violation
+                barrier = index in self.cfg.unknown or instructions[index].unit is Unit.BARRIER
+                touched = pending & (fact.reads | fact.writes)
+                if touched and waited:
+                    waited = False
+                    pending = self._pending(state)
+                    touched = pending & (fact.reads | fact.writes)
+                if touched or barrier:
+                    if flying is None:
+                        flying = list(state.slots())
+                    concerned = -1 if barrier else self._returning_into(touched)
+                    for kind, position, accesses in flying:
+                        shared = accesses & concerned
+                        while shared:
+                            bit = shared & -shared
+                            shared ^= bit
+                            access = self.accesses[bit.bit_length() - 1]
+                            suffix, registers = self._conflict(access, kind, index)
+                            if suffix is None:
+                                continue
+                            name = _MISSING[kind] + suffix
+                            known = found.get((index, access.index, name))
+                            if known is None or position < known.needed:
+                                found[index, access.index, name] = Violation(
+                                    name, access.index, index, instructions[access.index].text,
+                                    instructions[index].text, registers,
+                                    needed=position, found=_KINDS[kind].maximum)
                 if index in self.events:
                     self._step(index, state)
-                    access = self.access_at.get(index)
-                    pending = pending | access.registers if access else self._pending(state)
-        return tuple(found[key] for key in sorted(found, key=lambda k: (k[2], k[1], k[0])))
+                    flying = None
+                    issued = self.access_at.get(index)
+                    if issued:
+                        pending |= issued.registers
+                    else:
+                        waited = True
+        return tuple(found[key] for key in sorted(found))
+
+    @cached_property
+    def known(self) -> frozenset[tuple[str, int, int]]:
+        """The violations by what makes them the same after a wait was loosened."""
+        return frozenset((v.kind, v.producer, v.consumer) for v in self.violations)
+
+    def _returning_into(self, registers: int) -> int:
+        """The accesses that return into any of some registers, a mask."""
+        known = self._returning_any.get(registers)
+        if known is None:
+            known = 0
+            for register in members(registers):
+                known |= self._returning.get(register, 0)
+            self._returning_any[registers] = known
+        return known
 
     def awaited(self) -> dict[int, tuple[int, ...]]:
         found: dict[int, tuple[int, ...]] = {}
@@ -364,27 +446,6 @@ class _Analysis:
             registers |= self.accesses[number].registers
         return registers
 
-    def _check(self, index: int, state: _InFlight) -> Iterable[Violation]:
-        fact = self.facts[index]
-        barrier = index in self.cfg.unknown or (
-            self.program.instructions[index].unit is Unit.BARRIER)
-        if barrier:
-            concerned = -1
-        else:
-            concerned = 0
-            for register in members((fact.reads | fact.writes) & self._returned):
-                concerned |= self._returning[register]
-        for kind, position, accesses in state.slots():
-            for number in members(accesses & concerned):
-                access = self.accesses[number]
-                suffix, registers = self._conflict(access, kind, index)
-                if suffix is not None:
-                    yield Violation(
-                        f"missing-{_KINDS[kind].counter}{suffix}", access.index, index,
-                        self.program.instructions[access.index].text,
-                        self.program.instructions[index].text, registers,
-                        needed=position, found=_KINDS[kind].maximum)
-
     def _conflict(self, access: _Access, kind: int, index: int) -> tuple[str | None, int]:
         """Why ``index`` must not run while ``access`` is in flight: kind suffix and registers."""
         if self.program.instructions[index].unit is Unit.BARRIER:
@@ -406,7 +467,7 @@ class _Analysis:
         """
         if written is None or self.cfg.block_of[wait] not in self.entry:
             return None
-        known = {(v.kind, v.producer, v.consumer) for v in self.violations}
+        known = self.known
         state = self.state_before(wait)
         needed = [
             position
@@ -417,7 +478,7 @@ class _Analysis:
         return min(needed, default=None)
 
     def _reaches_use(self, wait: int, kind: int, access: _Access, position: int,
-                     known: set[tuple[str, int, int]]) -> bool:
+                     known: frozenset[tuple[str, int, int]]) -> bool:
         """Whether ``access``, at ``position`` behind ``wait``, meets a new use while in flight."""
         counter, maximum, ordered = (
             _KINDS[kind].counter, _KINDS[kind].maximum, _KINDS[kind].ordered)
@@ -435,7 +496,7 @@ class _Analysis:
                 if index == wait:
                     # What follows has been seen from a smaller position already.
                     place = maximum
-                bounds = self.program.instructions[index].wait
+                bounds = self.waits.get(index)
                 if bounds is not None:
                     bound = bounds.vmcnt if counter == "vmcnt" else bounds.lgkmcnt
                     if bound is not None and place >= bound:
@@ -467,3 +528,6 @@ def _publishes(instruction: Instruction) -> bool:
     """Whether other waves of the workgroup may see what the operation wrote."""
     return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
             or instruction.modifier("lds") is not None)
+
+
+_recent: Recent[_Analysis] = Recent(3)

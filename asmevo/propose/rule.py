@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -24,12 +24,28 @@ from asmevo.propose.proposal import Direction, Evidence, Proposal
 from asmevo.propose.rewrite import Rewrite
 
 
+class _Base:
+    """What everything in a context comes from; the same objects make the same base."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._parts = (evidence.program, evidence.windows, evidence.profiles)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Base) and all(
+            mine is theirs for mine, theirs in zip(self._parts, other._parts, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._parts)))
+
+
 class RuleContext:
     """Evidence with the analyses that rules need, each computed at most once."""
 
-    def __init__(self, evidence: Evidence, cold: frozenset[int] | None = None) -> None:
+    def __init__(self, evidence: Evidence, cold: frozenset[int] | None = None,
+                 base: _Base | None = None) -> None:
         self.evidence = evidence
         self._cold = cold
+        self._base = base or _Base(evidence)
         self.kernel = evidence.kernel
         self.program: Program = evidence.program
         self.lines = evidence.lines
@@ -48,7 +64,15 @@ class RuleContext:
             index for index, origin in enumerate(preview.origins) if origin in self.cold)
         return RuleContext(replace(
             self.evidence, program=preview.program, lines=preview.lines, windows=windows,
-            profiles=()), cold)
+            profiles=()), cold, self._base)
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """Equal for contexts in which no rule can see a difference."""
+        program = self.program
+        windows = tuple((w.start, w.stop, w.share, w.stalled) for w in self.evidence.windows)
+        return (self._base, self._cold, self.lines, program.offsets, program.targets,
+                tuple(program.labels.items()), program.isa, program.entry, windows)
 
     @cached_property
     def cfg(self) -> Cfg:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from asmevo.codeobject.assembly import Edit
@@ -13,6 +13,7 @@ from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal, Proposals
 from asmevo.propose.rule import Rule, RuleContext
+from asmevo.propose.rule_memory import RuleMemory
 
 _Key = tuple[tuple[int, int, tuple[str, ...]], ...]
 _JOIN = "+"
@@ -54,6 +55,7 @@ class RulesProposer:
         self._rules = [r for r in rules if directions is None or str(r.direction) in directions]
         self._seed = seed
         self._limit = limit
+        self._memory = RuleMemory()
         self.proposed: Counter[str] = Counter()
 
     def propose(self, evidence: Evidence) -> Proposals:
@@ -84,7 +86,7 @@ class RulesProposer:
         context = RuleContext(evidence)
         wanted = evidence.directions
         rules = tuple(r for r in self._rules if not wanted or r.direction in wanted)
-        streams = {rule: iter(rule.matches(context)) for rule in rules}
+        streams = {rule: self._memory.matches(rule, context) for rule in rules}
         # What finds nothing in the base is not asked again in every combination.
         useful: list[Rule] = []
         for rule, stream in streams.items():
@@ -114,7 +116,7 @@ class RulesProposer:
         sequences += [everything[:k] for k in range(len(everything) - 1, 1, -1)]
         # Nor is an assumption made again that a gate has refuted.
         refuted = {failure.rule for failure in context.evidence.failures}
-        empty = _Combination(context, context.preview, ())
+        empty = _Combination(self._memory, context)
         done: dict[bool, dict[tuple[Rule, ...], _Combination]] = {
             careful: {(): empty} for careful in (True, False)}
         for sequence in dict.fromkeys(sequences):
@@ -129,21 +131,33 @@ class RulesProposer:
                     yield known[sequence].proposal()
 
 
-@dataclass(frozen=True)
 class _Combination:
     """Rules' proposals applied one after the other, and the kernel they leave."""
 
-    context: RuleContext
-    preview: Preview
-    used: tuple[Proposal, ...]
+    def __init__(self, memory: RuleMemory, start: RuleContext,
+                 before: _Combination | None = None, last: Proposal | None = None) -> None:
+        self._memory, self._start = memory, start
+        self._before, self._last = before, last
+        self.used: tuple[Proposal, ...] = (*before.used, last) if before and last else ()
+
+    @cached_property
+    def context(self) -> RuleContext:
+        if self._before is None or self._last is None:
+            return self._start
+        return self._before.context.after(self._last.edits)
+
+    @property
+    def preview(self) -> Preview:
+        preview = self._start.preview
+        for proposal in self.used:
+            preview = preview.apply(proposal.edits)
+        return preview
 
     def then(self, rule: Rule, careful: bool) -> _Combination:
         """Add a rule's first proposal; ``careful`` takes none that rests on an assumption."""
-        for proposal in rule.matches(self.context):
+        for proposal in self._memory.matches(rule, self.context):
             if proposal.edits and not (careful and proposal.assumption):
-                return _Combination(
-                    self.context.after(proposal.edits), self.preview.apply(proposal.edits),
-                    (*self.used, proposal))
+                return _Combination(self._memory, self._start, self, proposal)
         return self
 
     def proposal(self) -> Proposal:

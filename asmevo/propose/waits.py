@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from asmevo.codeobject.assembly import Edit
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.violation import Violation
-from asmevo.isa.waits import loosest_wait
+from asmevo.isa.waits import loosest_waits
 from asmevo.propose.preview import Preview
 from asmevo.propose.rewrite import Rewrite
 from asmevo.propose.rule import RuleContext
@@ -153,23 +154,21 @@ def _wait_between(
 
 def _pruned(preview: Preview) -> Preview:
     """Drop new waits that others make unnecessary."""
-    index = len(preview.lines)
-    while index > 0:
-        index -= 1
-        wait = preview.program.instructions[index].wait
-        if wait is None or preview.origins[index] is not None:
-            continue
-        loosest = bounds_of(loosest_wait(preview.program, index))
-        bounds = bounds_of(wait)
-        kept = {c: max(b, loosest[c]) for c, b in bounds.items() if c in loosest}
+    program = preview.program
+    # From the last to the first: those in front are the ones that have to stay.
+    new = [
+        index for index in reversed(range(len(program)))
+        if program.instructions[index].wait is not None and preview.origins[index] is None]
+    edits: list[Edit] = []
+    for index, loosest in loosest_waits(program, new).items():
+        wait = program.instructions[index].wait
+        assert wait is not None
+        allowed, bounds = bounds_of(loosest), bounds_of(wait)
+        kept = {c: max(b, allowed[c]) for c, b in bounds.items() if c in allowed}
         if kept != bounds:
-            rewrite = Rewrite(preview.kernel, preview.program)
-            if kept:
-                rewrite.replace(index, wait_text(kept))
-            else:
-                rewrite.delete((index,))
-            preview = preview.apply(rewrite.edits("waits"))
-    return preview
+            texts = (wait_text(kept),) if kept else ()
+            edits.append(Edit(preview.kernel, index, index + 1, texts, "waits"))
+    return preview.apply(edits)
 
 
 def _issued(instructions: Collection[Instruction], counter: str) -> int:

@@ -9,6 +9,7 @@ from asmevo.threats import (
     b01_early_end,
     b02_skipped_stores,
     b03_addresses,
+    b03_column_sum,
     b03_untested_shapes,
     b04_early_exit,
     b05_cached_result,
@@ -31,6 +32,7 @@ from asmevo.threats import (
     b21_cache_bits,
     b22_hangs,
     controls,
+    equivalent_column_sum,
     equivalent_divergent_loops,
     equivalent_layer_norm,
     equivalent_others,
@@ -102,7 +104,7 @@ ROWS = (
 
 CORPUS: tuple[Threat, ...] = (
     *b01_early_end.THREATS, *b02_skipped_stores.THREATS, *b03_untested_shapes.THREATS,
-    *b03_addresses.THREATS,
+    *b03_addresses.THREATS, *b03_column_sum.THREATS,
     *b04_early_exit.THREATS, *b05_cached_result.THREATS, *b06_stale_output.THREATS,
     *b07_undefined.THREATS, *b08_lds_size.THREATS, *b09_waits.THREATS, *b10_mode.THREATS,
     *b11_precision.THREATS, *b12_structured_inputs.THREATS, *b13_writes_elsewhere.THREATS,
@@ -112,6 +114,7 @@ CORPUS: tuple[Threat, ...] = (
     *b20_atomics.THREATS, *b21_cache_bits.THREATS, *b22_hangs.THREATS, *t_measurement.THREATS,
     *controls.THREATS, *equivalent_layer_norm.THREATS, *equivalent_others.THREATS,
     *equivalent_values.THREATS, *equivalent_divergent_loops.THREATS,
+    *equivalent_column_sum.THREATS,
 )
 
 

@@ -13,7 +13,8 @@ from asmevo.threats.threat import ANY, Judgement, Kind, Threat
 from asmevo.threats.trick import Candidate, EditMismatch
 from asmevo.threats.weaker import Weaker, believed
 
-SUBJECTS = ("layer_norm", "topksoftmax", "gemm", "i8gemm", "fmoe", "scaled_sum", "strided_scale")
+SUBJECTS = ("layer_norm", "topksoftmax", "gemm", "i8gemm", "fmoe", "scaled_sum", "strided_scale",
+            "column_sum")
 # What fits every kernel is tried on these two each time, on the others with the marker `corpus`.
 SMALL = ("layer_norm", "scaled_sum")
 

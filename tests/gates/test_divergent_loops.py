@@ -62,12 +62,17 @@ PIPELINED = (
     + USE.format(22, 23) + FETCH.format(22, 23) + "s_cbranch_execnz again\n"
     + "drain:\n s_or_b64 exec, exec, s[16:17]\n" + USE.format(20, 21) + USE.format(22, 23))
 
+STORE = "    global_store_dword v2, v3, s[8:9]\n"
+
 HONEST = {
     "itself": (),
     "unrolled": ((LOOP, "again:\n" + BODY + "s_cbranch_execz end\n" + BODY
                   + "s_cbranch_execnz again\n"),),
     "peeled": ((LOOP, BODY + "s_cbranch_execz end\n" + LOOP),),
     "pipelined": ((LOOP, PIPELINED),),
+    "an address copied with its neighbour": (
+        (STORE, "v_pk_mov_b32 v[10:11], v[2:3], v[2:3] op_sel:[0,1]\n"
+                + STORE.replace("v2,", "v10,")),),
     "masks in other registers": (
         ("s_mov_b64 s[16:17], 0", "s_mov_b64 s[20:21], 0"),
         ("s_or_b64 s[16:17], vcc, s[16:17]", "s_or_b64 s[20:21], vcc, s[20:21]"),
@@ -81,7 +86,6 @@ def test_other_ways_to_write_a_divergent_loop(name: str) -> None:
 
 
 SHIFTED = "v_add_u32_e32 v9, {0}, v1\n v_cmp_le_u32_e32 vcc, s6, v9\n"
-STORE = "    global_store_dword v2, v3, s[8:9]\n"
 STORED = "s_mov_b64 s[20:21], exec\n{0}" + STORE + "s_mov_b64 exec, s[20:21]\n"
 
 CHEATS = {
@@ -127,6 +131,11 @@ CHEATS = {
                                           "s_and_saveexec_b64 s[14:15], -1"),),
     "lanes switched on that were off": (
         (STORE, STORED.format("s_not_b64 exec, s[16:17]\n")),),
+    "words copied crosswise": (
+        (STORE, "v_pk_mov_b32 v[10:11], v[2:3], v[2:3] op_sel:[1,0]\n"
+                + STORE.replace("v2,", "v10,")),),
+    "a turn without a branch of its own": (
+        (STORE, STORED.format(SHIFTED.format("0x100") + "s_andn2_b64 exec, exec, vcc\n")),),
     "a mask that is lost": (
         ("s_andn2_b64 exec, exec, s[16:17]\n    s_cbranch_execnz again",
          "s_andn2_b64 s[20:21], exec, s[16:17]\n s_cmp_lg_u64 s[20:21], 0\n"
