@@ -120,6 +120,54 @@ class LoopCopies:
             behind = self._drained([user or [] for user in users], exits)
         return before, body, behind
 
+    def one_ahead(self) -> tuple[list[str], list[str], list[str]] | None:
+        """What goes in front of the loop, in its place, and behind it: each round takes over what
+        was fetched, fetches the next one's, and only then uses its own.
+
+        Scalar loads come back in any order, so that they can only all be waited for: what was
+        fetched before the wait is there, what is fetched behind it has the time of a use. No branch
+        is needed but the loop's own and its opposite.
+        """
+        loop, count = self._loop, self._loop.count
+        if self._depth != 2 or count is None or not self._allocate():
+            return None
+        use, drain = self._behind(0), self._behind(1)
+        fetch = self._ahead(1, without={count.comparison})
+        if use is None or drain is None or fetch is None:
+            return None
+        head, last = next(self._labels), next(self._labels)
+        more, branch = self._context.lines[count.comparison], self._context.lines[loop.latch]
+        taken = branch.split()[0]
+        opposite = _INVERSE[taken]
+        none = more
+        if opposite not in count.branches:
+            opposite, none = taken, count.inverted(more)
+        return (
+            [*fetch, none, f"{opposite} {last}"],
+            [f"{head}:", "s_waitcnt lgkmcnt(0)", *self._taken_over(), *fetch, *use, more,
+             f"{taken} {head}"],
+            [f"{last}:", *drain])
+
+    def _taken_over(self) -> list[str]:
+        """Moves to the first copy of what the second one has fetched."""
+        first, second = self._copies
+        lines: list[str] = []
+        done: set[int] = set()
+        for register, source in sorted(second.items()):
+            target = first.get(register, register)
+            if register in done:
+                continue
+            scalar_file = register < VGPR0
+            if (scalar_file and source % 2 == target % 2 == 0
+                    and second.get(register + 1) == source + 1
+                    and first.get(register + 1, register + 1) == target + 1):
+                lines.append(f"s_mov_b64 {text(target, 2)}, {text(source, 2)}")
+                done.add(register + 1)
+            else:
+                move = "s_mov_b32" if scalar_file else "v_mov_b32_e32"
+                lines.append(f"{move} {text(target)}, {text(source)}")
+        return lines
+
     def _drained(self, users: list[list[str]], exits: list[str]) -> list[str]:
         """What is under way when the loop ends, used in the order in which it was fetched.
 
@@ -210,6 +258,9 @@ class LoopCopies:
             if done >> register & 1:
                 continue
             target = taken[register]
+            if register < VGPR0:
+                lines.append(f"s_mov_b32 {text(target)}, {text(register)}")
+                continue
             pair = registers >> register & 3 == 3
             if pair and register % 2 == 0 and target % 2 == 0:
                 lines.append(f"v_pk_mov_b32 {text(target, 2)}, {text(register, 2)},"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.instruction import Instruction, OperandKind, Unit
 from asmevo.isa.registers import (
     AGPR0,
     ALL_VGPR_MASK,
@@ -33,6 +33,7 @@ _CROSS_LANE = ("v_readlane", "v_readfirstlane", "v_writelane", "ds_bpermute", "d
                "ds_swizzle", "v_permlane", "v_mbcnt")
 _LOGIC = ("s_and_b64", "s_or_b64", "s_xor_b64", "s_andn2_b64", "s_orn2_b64", "s_nand_b64",
           "s_nor_b64", "s_xnor_b64", "s_not_b64", "s_mov_b64", "s_nop")
+_PACKED = ("v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32")
 _STATE = EXEC_MASK | M0_MASK | MODE_MASK
 
 
@@ -117,8 +118,15 @@ def _split(context: RuleContext, number: int) -> PipelinedLoop | None:
     shared = any(instructions[i].unit is Unit.BARRIER for i in body)
     if shared and (narrowing or any(instructions[i].unit is Unit.BARRIER for i in ahead)):
         return None
-    return _carried(context, definitions, start, latch, ahead, sorted(behind), loads,
-                    bool(narrowing), not shared)
+    found = _carried(context, definitions, start, latch, ahead, sorted(behind), loads,
+                     bool(narrowing), not shared)
+    if found is None and not narrowing:
+        # What neither a load nor the condition needs may as well stay with the users.
+        needed = _needed(definitions, loads, latch)
+        ahead, behind = [i for i in ahead if i in needed], set(body) - needed
+        found = _carried(context, definitions, start, latch, ahead, sorted(behind), loads,
+                         False, not shared)
+    return found
 
 
 def _forbids(context: RuleContext, index: int) -> bool:
@@ -157,11 +165,31 @@ class _Definitions:
     def changed(self, register: int) -> bool:
         return register in self._writers
 
+    def reads(self, index: int) -> int:
+        """Registers whose value matters to an instruction."""
+        i = self._instructions[index]
+        out = i.reads
+        if i.op not in _PACKED or i.encoding == "dpp":
+            return out
+        # Both results take the low word of a source where both selections are zero (CDNA3 ISA,
+        # "Packed 32-bit Instructions").
+        sources = i.operands[1:]
+        select = i.modifier("op_sel") or (0,) * len(sources)
+        high = i.modifier("op_sel_hi") or (1,) * len(sources)
+        if not (isinstance(select, tuple) and isinstance(high, tuple)):
+            return out
+        used = 0
+        for o, a, b in zip(sources, select, high, strict=True):
+            if o.kind is OperandKind.REGISTER and o.count == 2:
+                used |= sum(mask(o.first + k) for k in {a, b})
+                out &= ~mask(o.first, 2)
+        return out | used
+
     def users_of(self, producers: set[int], *more: int) -> set[int]:
         """The instructions that read what one of these makes, in this round or the next."""
         out = set()
         for index in (*self._body, *more):
-            for register in members(self._instructions[index].reads & ~_STATE):
+            for register in members(self.reads(index) & ~_STATE):
                 if self.of(index, register)[0] in producers:
                     out.add(index)
                     break
@@ -186,6 +214,20 @@ def _behind(
     return behind
 
 
+def _needed(definitions: _Definitions, loads: list[int], latch: int) -> set[int]:
+    """The loads, and what they and the branch back depend on."""
+    needed = set(loads)
+    pending = [*loads, latch]
+    while pending:
+        index = pending.pop()
+        for register in members(definitions.reads(index) & ~_STATE):
+            producer = definitions.of(index, register)[0]
+            if producer is not None and producer not in needed:
+                needed.add(producer)
+                pending.append(producer)
+    return needed
+
+
 def _is_laned(instructions: tuple[Instruction, ...], behind: set[int]) -> bool:
     """Whether each lane works for itself, so that lanes may be in different rounds."""
     for index in behind:
@@ -208,7 +250,7 @@ def _carried(
     made: dict[int, int] = {}
     behind_set, load_set = set(behind), set(loads)
     for index in behind:
-        for register in members(instructions[index].reads & ~_STATE):
+        for register in members(definitions.reads(index) & ~_STATE):
             producer, before = definitions.of(index, register)
             if producer is None:
                 continue
@@ -222,8 +264,13 @@ def _carried(
                 loaded |= mask(register)
             else:
                 made[producer] = made.get(producer, 0) | mask(register)
+    brought = 0
     for index in loads:
-        loaded |= instructions[index].writes
+        # Early, the one would overwrite what the other brought.
+        if brought & instructions[index].writes:
+            return None
+        brought |= instructions[index].writes
+    loaded |= brought
     given = 0
     for registers in made.values():
         if given & registers:
@@ -241,13 +288,14 @@ def _carried(
     # Behind the loop only sums and what the fetching half holds are as before.
     if _live_after(context, latch) & (loaded | written_behind & ~summed):
         drains = False
-    scalars = (kept | given) & ~ALL_VGPR_MASK
-    if scalars or loaded & SCC_MASK:
+    # Where lanes leave one by one, a scalar would be that of another round for some of them.
+    allowed = ALL_VGPR_MASK | (0 if masked else mask(0, SGPR_LIMIT))
+    if (kept | given) & ~allowed or loaded & SCC_MASK:
         return None
     running = 0
     # The using half may overwrite its own copies, but nothing that the fetching half goes on with.
     for index in ahead:
-        for register in members(instructions[index].reads & ~_STATE):
+        for register in members(definitions.reads(index) & ~_STATE):
             producer, before = definitions.of(index, register)
             if producer is not None and before:
                 running |= mask(register)

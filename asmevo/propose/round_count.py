@@ -88,6 +88,13 @@ class RoundCount:
             relation = _OPPOSITE[relation]
         return [*lines, f"s_cmp_{relation}_{kind} {left}, {right}", f"{taken} {target}"]
 
+    @staticmethod
+    def inverted(comparison: str) -> str:
+        """The comparison that holds when this one does not."""
+        operation, _, operands = comparison.partition(" ")
+        first, relation, kind = operation.rsplit("_", 2)
+        return f"{first}_{_OPPOSITE[relation]}_{kind} {operands}"
+
 
 def _step(context: RuleContext, before: range, body: range, register: int) -> int | None:
     """What the only instruction adds that changes a register, if it stands in ``before``."""

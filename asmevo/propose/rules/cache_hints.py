@@ -28,8 +28,11 @@ class CacheHints(Rule):
         self._individual = individual
 
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
+        # Gates know a violation that the original has by the text of both instructions.
+        known = {index for v in (*context.preview.missing, *context.preview.hazards)
+                 for index in (v.producer, v.consumer)}
         loads = [index for index, i in enumerate(context.program.instructions)
-                 if _is_plain(i) and index not in context.cold]
+                 if _is_plain(i) and index not in context.cold and index not in known]
         if not loads:
             return
         yield self._marked(context, loads)
