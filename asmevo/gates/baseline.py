@@ -32,6 +32,7 @@ from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
+from asmevo.gates.argument_uses import ArgumentUses
 from asmevo.gates.errors import OracleError as OracleError
 from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
@@ -195,6 +196,11 @@ class Baseline:
     def operand_uses(self) -> OperandUses:
         """Which of them reach its vector and memory instructions."""
         return OperandUses.of(self._values, self.pointer_words, original=True)
+
+    @cached_property
+    def argument_uses(self) -> ArgumentUses:
+        """Which arguments it makes use of, and which of its addresses do not carry."""
+        return ArgumentUses.of(self._values)
 
     @cached_property
     def skeletons(self) -> Skeletons:
