@@ -152,13 +152,16 @@ def _moderate(kernel: Kernel) -> Mapping[str, int]:
 
 
 def _warn_of_constants(kernel: Kernel, dispatches: int) -> None:
-    """What has one value on all launches could be built into a kernel unnoticed by any of them."""
+    """What has one value on all launches could be built into a kernel unnoticed by any of them.
+
+    A list of one value says that it is meant to.
+    """
     names = [scalar.name for scalar in kernel.scalars
-             if scalar.type in ("f32", "f64")
-             and len({scalar.value_of(turn) for turn in range(dispatches)}) == 1]
+             if scalar.type in ("f32", "f64") and isinstance(scalar.value, str | int | float)]
     if names and dispatches > 1:
-        log.warning("kernel '%s': %s never varies; a list of values in its YAML would show whether "
-                    "a candidate has it built in", kernel.name, " and ".join(names))
+        log.warning("kernel '%s': no dispatch varies %s; a list of values in its YAML would show "
+                    "whether a candidate has it built in, and a list of one keeps it as it is",
+                    kernel.name, " and ".join(names))
 
 
 def _contents(

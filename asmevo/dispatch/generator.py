@@ -64,7 +64,8 @@ def _tiny(rng: np.random.Generator, count: int, scale: float) -> Floats:
 
 _PEAK_EVERY = 192  # elements
 _PEAKS = (4.0, 9.0)  # binades
-_MASKED = -8192.0  # far below every ordinary value, and not all of it is lost in bf16
+_MASKED = -8192.0
+_BELOW_ZERO = 64.0  # the exponential of twice as much is zero in f32
 _RUN = 64  # lanes of a wave
 _MOST_8_BIT = 128.0  # e4m3fnuz ends at 240
 
@@ -82,11 +83,11 @@ def _peaks(rng: np.random.Generator, count: int, scale: float) -> Floats:
 
 
 def _masked(rng: np.random.Generator, count: int, scale: float) -> Floats:
-    """Runs of very negative values as masks make them, with ordinary ones among them, below zero.
+    """Runs of very negative values as masks make them, with others among them, below zero.
 
     Then a maximum that starts at zero, or knows masked elements alone, leaves nothing but zeros.
     """
-    values = _normal(rng, count, scale) - np.float32(np.exp2(_PEAKS[1]) * scale)
+    values = -(2 + np.abs(_normal(rng, count, 1.0))) * np.float32(_BELOW_ZERO * scale)
     runs = np.repeat(rng.random(-(-count // _RUN)) < 7 / 8, _RUN)[:count]
     values[runs] += np.float32(_MASKED * scale)
     return values
