@@ -40,6 +40,7 @@ class OracleConfig:
     _convert_: str = "all"
     families: list[str] = MISSING
     held_out_families: list[str] = MISSING
+    extreme_families: list[str] = MISSING
     seed: int = MISSING
     guard: int = MISSING
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,14 @@ from asmevo.dispatch.generator import FAMILIES, GeneratorError, generate
 from asmevo.dispatch.kernel import SCALAR_FORMATS, Buffer, Kernel, KernelError, Scalar
 from asmevo.operation.declared import prepared
 
+log = logging.getLogger(__name__)
+
 # Kernels rebuild buffer descriptors from the low 48 bits of a pointer (CDNA3 ISA, "Buffer Resource
 # Descriptor"), so addresses stay below 2^47 as user-space addresses do.
 _LARGEST_SCALAR = 8  # bytes; what is larger is a structure
 _FIRST_ADDRESS = 0x7E00_0000_0000
 _ADDRESS_STEP = 0x20_0000
+_MODERATE = 1 << 16  # elements of all buffers together
 _MAX_BUFFER_BYTES = 1 << 32  # offsets of buffer addressing have 32 bits
 
 
@@ -28,17 +32,20 @@ class DeclaredOracle:
     """Turns a kernel's declarations into dispatches.
 
     Every visible shape is launched once for each of ``families``, every held-out shape once for
-    each of ``held_out_families``; contents depend on ``seed``, shape and family alone. ``guard`` is
-    the number of canary bytes on each side of every buffer; unmapped space follows it.
+    each of ``held_out_families``, and one of moderate size, held out as well, for each of
+    ``extreme_families``, in which few elements decide the result. Contents depend on ``seed``,
+    shape and family alone. ``guard`` is the number of canary bytes on each side of every buffer;
+    unmapped space follows it.
     """
 
     families: Sequence[str] = ("normal", "tiny", "boundary")
     held_out_families: Sequence[str] = ("normal", "wide")
+    extreme_families: Sequence[str] = ("peaks", "masked")
     seed: int = 0
     guard: int = 4096
 
     def __post_init__(self) -> None:
-        for family in (*self.families, *self.held_out_families):
+        for family in (*self.families, *self.held_out_families, *self.extreme_families):
             if family not in FAMILIES:
                 known = ", ".join(FAMILIES)
                 raise GeneratorError(f"unknown input family '{family}' (known: {known})")
@@ -72,6 +79,9 @@ class DeclaredOracle:
             for shape in kernel.held_out_shapes
             for family in self.held_out_families
         ]
+        if self.held_out_families:
+            plan += [(_moderate(kernel), family, True) for family in self.extreme_families]
+        _warn_of_constants(kernel, len(plan))
         return tuple(
             self._dispatch(
                 kernel, symbol, kernarg_size, {**kernel.constants, **shape}, family, out, turn
@@ -128,6 +138,30 @@ class DeclaredOracle:
             dynamic_lds=dynamic_lds, held_out=held_out,
             names=known, relies_on_time=launch.relies_on_time, family=family,
         )
+
+
+def _moderate(kernel: Kernel) -> Mapping[str, int]:
+    """The held-out shape, if there are any, with the most elements that still run fast."""
+    def elements(shape: Mapping[str, int]) -> int:
+        return sum(_element_count(b, {**kernel.constants, **shape}) for b in kernel.buffers)
+
+    sizes = [(elements(shape), number)
+             for number, shape in enumerate(kernel.held_out_shapes or kernel.shapes)]
+    _, number = max((s for s in sizes if s[0] <= _MODERATE), default=min(sizes))
+    return (kernel.held_out_shapes or kernel.shapes)[number]
+
+
+def _warn_of_constants(kernel: Kernel, dispatches: int) -> None:
+    """What has one value on all launches could be built into a kernel unnoticed by any of them.
+
+    A list of one value says that it is meant to.
+    """
+    names = [scalar.name for scalar in kernel.scalars
+             if scalar.type in ("f32", "f64") and isinstance(scalar.value, str | int | float)]
+    if names and dispatches > 1:
+        log.warning("kernel '%s': no dispatch varies %s; a list of values in its YAML would show "
+                    "whether a candidate has it built in, and a list of one keeps it as it is",
+                    kernel.name, " and ".join(names))
 
 
 def _contents(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -74,6 +74,12 @@ _DTYPES: dict[ElementType, np.dtype[Any]] = {
 }
 # Below lies what a device adds to memory: the code object, arguments.
 _LOWEST = 0x2100_0000_0000
+# Regions across lines of 4 GiB stay away from each other's windows by so many of them.
+_WINDOWS_APART = 5
+# How allocators align, as far as the size of a region allows a line inside it.
+_ADDRESS_UNIT = 1 << 20
+_UNITS = ((256, 1024), (64, 256), (16, 32))
+_LEAST_UNIT = 4
 _FLOATS = frozenset({
     ElementType.F64, ElementType.F32, ElementType.F16, ElementType.BF16, ElementType.FP8,
     ElementType.BF8,
@@ -177,7 +183,33 @@ class Dispatch:
 
         It stays where it is when it is not `movable` or lies too low for that.
         """
-        if not self.movable or any(r.base + displacement < _LOWEST for r in self.regions):
+        return self._moved([displacement] * len(self.regions))
+
+    def across_lines(self, seed: int, *, middle: bool, whole: Container[str] = ()) -> Dispatch:
+        """The same launch with an address inside every region whose lower word is zero.
+
+        Sums of addresses then carry into the upper word, whose lack no other placement shows. Each
+        region has windows of 4 GiB of its own. The line is in the ``middle`` of a region, or
+        somewhere; regions named ``whole``, and those of a single element, lie between lines.
+        """
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        window = min((r.base >> 32 for r in self.regions), default=0)
+        displacements = []
+        for region in self.regions:
+            size = len(region.data)
+            window -= _WINDOWS_APART + (size >> 32)
+            unit = max(region.element.size, next(
+                (unit for unit, enough in _UNITS if size >= enough), _LEAST_UNIT))
+            units = size // unit
+            least = max(1, units // 8)
+            at = units // 2 if middle else int(rng.integers(least, max(least + 1, units - least)))
+            inside = at * unit if units > 1 and region.name not in whole else -_ADDRESS_UNIT
+            displacements.append((window << 32) - inside - region.address)
+        return self._moved(displacements)
+
+    def _moved(self, displacements: Sequence[int]) -> Dispatch:
+        if not self.movable or any(r.base + by < _LOWEST
+                                   for r, by in zip(self.regions, displacements, strict=True)):
             return self
         kernarg = bytearray(self.kernarg)
         contents = {p.holder: bytearray(self.regions[p.holder].data)
@@ -186,11 +218,11 @@ class Dispatch:
             holder = kernarg if pointer.holder is None else contents[pointer.holder]
             place = slice(pointer.offset, pointer.offset + 8)
             old = int.from_bytes(holder[place], "little")
-            holder[place] = (old + displacement).to_bytes(8, "little")
+            holder[place] = (old + displacements[pointer.region]).to_bytes(8, "little")
         regions = tuple(
-            replace(r, address=r.address + displacement,
+            replace(r, address=r.address + by,
                     data=bytes(contents[i]) if i in contents else r.data)
-            for i, r in enumerate(self.regions))
+            for i, (r, by) in enumerate(zip(self.regions, displacements, strict=True)))
         return replace(self, kernarg=bytes(kernarg), regions=regions)
 
     def brought_back(self, regions: Sequence[bytes], moved: Dispatch) -> tuple[bytes, ...]:

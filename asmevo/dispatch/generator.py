@@ -17,7 +17,7 @@ class GeneratorError(AsmEvoError):
     """A kernel YAML names a generator or family that does not exist or does not fit the element."""
 
 
-FAMILIES = ("normal", "tiny", "wide", "boundary", "small", "zeros")
+FAMILIES = ("normal", "tiny", "wide", "boundary", "small", "zeros", "peaks", "masked")
 SMALL = 16  # integers of the family ``small`` are below it
 
 
@@ -60,6 +60,41 @@ def _tiny(rng: np.random.Generator, count: int, scale: float) -> Floats:
     bf16 ulp, and passes.
     """
     return _normal(rng, count, scale * 2.0**-10)
+
+
+_PEAK_EVERY = 192  # elements
+_PEAKS = (4.0, 9.0)  # binades
+_MASKED = -8192.0
+_BELOW_ZERO = 64.0  # the exponential of twice as much is zero in f32
+_RUN = 64  # lanes of a wave
+_MOST_8_BIT = 128.0  # e4m3fnuz ends at 240
+
+
+def _peaks(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """Ordinary values and, here and there, one so large that it alone decides what its row becomes.
+
+    A softmax whose maximum leaves some elements out is right until one of them is the largest by
+    far. Short rows have a peak each, so that any of a row's elements is the largest in some row.
+    """
+    values = _normal(rng, count, scale)
+    where = rng.choice(count, size=max(1, count // _PEAK_EVERY), replace=False)
+    values[where] = np.exp2(rng.uniform(*_PEAKS, len(where))) * scale
+    return values
+
+
+def _masked(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """Runs of very negative values as masks make them, with others among them, below zero.
+
+    Then a maximum that starts at zero, or knows masked elements alone, leaves nothing but zeros.
+    """
+    values = -(2 + np.abs(_normal(rng, count, 1.0))) * np.float32(_BELOW_ZERO * scale)
+    runs = np.repeat(rng.random(-(-count // _RUN)) < 7 / 8, _RUN)[:count]
+    values[runs] += np.float32(_MASKED * scale)
+    return values
+
+
+def _within_8_bits(values: Floats) -> Floats:
+    return np.clip(values, -_MOST_8_BIT, _MOST_8_BIT)
 
 
 _FINITE_BOUNDARIES = np.array(
@@ -141,12 +176,16 @@ def _integer_boundary(rng: np.random.Generator, count: int, element: ElementType
     return values.tobytes()
 
 
+_FULL = ("peaks", "masked")
+
 _FLOAT_FAMILIES: dict[str, Callable[[np.random.Generator, int, float], Floats]] = {
     "normal": _normal,
     "tiny": _tiny,
     "wide": _wide,
     "boundary": _boundary,
     "small": _normal,
+    "peaks": _peaks,
+    "masked": _masked,
 }
 
 
@@ -156,8 +195,9 @@ def generate(
     """Bytes of ``count`` elements of an input family.
 
     Integer and opaque elements are uniform over their whole range in every family but ``zeros``,
-    ``boundary``, where integers are often the least and the greatest there are, and ``small``,
-    whose integers are below 16: indices and counts that lead nowhere far.
+    ``boundary``, where integers are often the least and the greatest there are, ``small``,
+    whose integers are below 16: indices and counts that lead nowhere far, and ``peaks`` and
+    ``masked``: all integers of 8 bits are the least there is, or the greatest.
     """
     if family not in FAMILIES:
         known = ", ".join(FAMILIES)
@@ -166,10 +206,18 @@ def generate(
     if family == "zeros":
         return bytes(size)  # untouched by anybody: memory that does not yet exist
     if element.is_float:
-        data = to_bytes(_FLOAT_FAMILIES[family](rng, count, scale), element)
+        values = _FLOAT_FAMILIES[family](rng, count, scale)
+        if element is ElementType.FP8 and family in _FULL:
+            values = _within_8_bits(values)
+        data = to_bytes(values, element)
         return _with_nan_payloads(data, element, rng) if family == "boundary" else data
     if family == "small":
         return rng.integers(0, SMALL, count).astype(element.dtype).tobytes()
     if family == "boundary" and element is not ElementType.OPAQUE:
         return _integer_boundary(rng, count, element)
+    if family in _FULL and element in (ElementType.I8, ElementType.U8):
+        # Every sum of products is as far from zero as its depth allows.
+        limits = np.iinfo(element.dtype)
+        full = limits.max if family == "peaks" else limits.min or limits.max
+        return np.full(count, full, element.dtype).tobytes()
     return rng.bytes(size)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import cached_property
 
 import numpy as np
@@ -18,9 +19,11 @@ from asmevo.codeobject.interface import Interface, outside_hash
 from asmevo.device.device import (
     CheckedKernel,
     Device,
+    DeviceFault,
     LaunchState,
     LoadedKernel,
     NanBits,
+    RunResult,
     Timing,
     UnsupportedError,
     WorkgroupOrder,
@@ -29,6 +32,7 @@ from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
+from asmevo.gates.argument_uses import ArgumentUses
 from asmevo.gates.errors import OracleError as OracleError
 from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
@@ -48,21 +52,35 @@ from asmevo.operation.operation import Operation
 from asmevo.profile.profile import Profile
 
 
+class Line(Enum):
+    """Where a buffer has an address with a lower word of zero."""
+
+    MIDDLE = "middle"
+    ANYWHERE = "anywhere"
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """What one verification repeat varies, and a correct kernel may not depend on.
 
     ``displacement`` moves every buffer by that many bytes, ``output_seed`` fills pure outputs
     before the launch (None: with ones, NaN in 16 and 32 bits), ``state`` sets undefined
-    registers and LDS, the bits of NaNs and workgroup order.
+    registers and LDS, the bits of NaNs and workgroup order. ``line`` is where buffers have lines of
+    4 GiB in them: nowhere (None), in the middle, or somewhere.
     """
 
     state: LaunchState
     output_seed: int | None
     displacement: int
+    line: Line | None = None
 
-    def prepare(self, dispatch: Dispatch) -> Dispatch:
-        return dispatch.moved(self.displacement).with_poisoned_outputs(self.output_seed)
+    def prepare(self, dispatch: Dispatch, whole: Container[str] = ()) -> Dispatch:
+        """``whole`` names buffers in which no line may lie."""
+        moved = dispatch.moved(self.displacement)
+        if self.line is not None:
+            moved = moved.across_lines(self.state.poison, middle=self.line is Line.MIDDLE,
+                                       whole=whole)
+        return moved.with_poisoned_outputs(self.output_seed)
 
 
 log = logging.getLogger(__name__)
@@ -75,6 +93,8 @@ _NANS = (NanBits.FULL, NanBits.QUIET, NanBits.NEGATIVE_FULL)
 _ENVELOPE_RUNS = 5
 _PAGE = 4096
 _NAN_REPEAT = 2
+# The first repeat is the one that is timed.
+_LINES = (None, Line.MIDDLE, Line.ANYWHERE)
 _MOST_PAGES_DOWN = 0x5_0000_0000
 _LIMIT_FACTOR = 8
 _LIMIT_SLACK = 100_000
@@ -92,6 +112,7 @@ def condition(repeat: int, seed: int) -> Condition:
         # Zero times what an output held is zero, but for NaN.
         output_seed=None if repeat % 3 == _NAN_REPEAT else output_seed,
         displacement=-pages * _PAGE,
+        line=_LINES[repeat % len(_LINES)],
     )
 
 
@@ -134,6 +155,8 @@ class Baseline:
         self.seed = seed
         self.numbers = Numbers()
         self._operation = operation
+        # By dispatch the regions in which the original faults where a line of 4 GiB is in them.
+        self.whole: dict[int, frozenset[str]] = {}
         self._noise: dict[int, Mapping[str, Noise]] = {}
         self._floors: dict[int, Floor | None] = {}
         self._truths: dict[int, Mapping[str, Floats]] = {}
@@ -173,6 +196,11 @@ class Baseline:
     def operand_uses(self) -> OperandUses:
         """Which of them reach its vector and memory instructions."""
         return OperandUses.of(self._values, self.pointer_words, original=True)
+
+    @cached_property
+    def argument_uses(self) -> ArgumentUses:
+        """Which arguments it makes use of, and which of its addresses do not carry."""
+        return ArgumentUses.of(self._values)
 
     @cached_property
     def skeletons(self) -> Skeletons:
@@ -216,7 +244,10 @@ class Baseline:
         key = (index, repeat)
         if key not in self._prepared:
             at = condition(repeat, self.seed)
-            self._prepared[key] = at.prepare(self.dispatches[index])
+            if at.line is None:
+                self._prepared[key] = at.prepare(self.dispatches[index])
+            else:
+                self.reference(index, repeat)
         return self._prepared[key]
 
     def reference(self, index: int, repeat: int) -> tuple[bytes, ...]:
@@ -224,10 +255,41 @@ class Baseline:
         key = (index, repeat)
         if key not in self._references:
             at = condition(repeat, self.seed)
-            result = self.loaded.run(self.prepared(index, repeat), at.state)
+            self._prepared[key], result = self._run(index, at)
             self._references[key] = result.regions
             self._instructions[index] = result.instructions
         return self._references[key]
+
+    def _run(self, index: int, at: Condition) -> tuple[Dispatch, RunResult]:
+        """The original on a dispatch under a condition, with lines only where it bears them.
+
+        Raises `DeviceFault` where it does not run under the condition otherwise.
+        """
+        dispatch, known = self.dispatches[index], self.whole.get(index, frozenset())
+        prepared = at.prepare(dispatch, known)
+        try:
+            return prepared, self.loaded.run(prepared, at.state)
+        except DeviceFault:
+            if at.line is None:
+                raise
+            names = {region.name for region in dispatch.regions}
+            whole = {name for name in names - known
+                     if self._faults(at.prepare(dispatch, names - {name}), at)}
+            if not whole:
+                raise
+            log.warning("dispatch '%s': the original does not bear a line of 4 GiB in %s; sums of "
+                        "addresses there are not tested for carries", dispatch.name,
+                        ", ".join(sorted(whole)))
+            self.whole[index] = known | whole
+            prepared = at.prepare(dispatch, self.whole[index])
+            return prepared, self.loaded.run(prepared, at.state)
+
+    def _faults(self, prepared: Dispatch, at: Condition) -> bool:
+        try:
+            self.loaded.run(prepared, at.state)
+        except DeviceFault:
+            return True
+        return False
 
     def noise(self, index: int) -> Mapping[str, Noise]:
         """How far runs of the original differ by workgroup order alone, by region.
@@ -358,8 +420,7 @@ class Baseline:
             result = self.loaded.run(prepared, first.state)
             self._references[index, 0] = result.regions
             self._instructions[index] = result.instructions
-            elsewhere = second.prepare(dispatch)
-            repeated = self.loaded.run(elsewhere, second.state)
+            elsewhere, repeated = self._run(index, second)
             instructions += result.instructions + repeated.instructions
             _check_written(prepared, result.regions)
             outcomes = compare(prepared, result.regions,

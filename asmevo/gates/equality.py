@@ -50,8 +50,8 @@ class EqualityGate:
         for index, dispatch in sorted(
             enumerate(baseline.dispatches), key=lambda item: item[1].held_out
         ):
+            prepared = baseline.prepared(index, repeat)
             try:
-                prepared = baseline.prepared(index, repeat)
                 result = trial.loaded.run(
                     prepared, at.state, limit=baseline.instruction_limit(index)
                 )

@@ -10,6 +10,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import program
 from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
+from asmevo.gates.argument_uses import ArgumentUses, lost_uses
 from asmevo.gates.baseline import Baseline, findings
 from asmevo.gates.launch_uses import LaunchUses, changed_uses
 from asmevo.gates.operand_uses import OperandUses, changed_operands
@@ -101,6 +102,7 @@ class StaticGate:
                                 baseline.operand_uses.computed)
         operands = OperandUses.of(values, baseline.pointer_words, original=False)
         yield from changed_operands(baseline.operand_uses, operands, code, baseline.numbers)
+        yield from lost_uses(baseline.argument_uses, ArgumentUses.of(values), code)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)

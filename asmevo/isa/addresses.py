@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asmevo.isa.instruction import Instruction, OperandKind, Unit
+from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
 from asmevo.isa.registers import SGPR_LIMIT
 from asmevo.isa.value_numbers import Form, Numbers
 
@@ -48,6 +48,32 @@ def address_of(i: Instruction, word: Word, numbers: Numbers) -> Address | None:
     if i.op.startswith(("buffer_", "tbuffer_")):
         return _buffer(i, word, numbers)
     return _flat(i, word, numbers)
+
+
+def address_pair(i: Instruction) -> int | None:
+    """The first of the two registers that hold the 64-bit base of a memory access."""
+    if i.unit is Unit.SMEM:
+        return _scalar_pair(i.operands[1]) if len(i.operands) >= 3 else None
+    if i.unit is Unit.LDS or i.op.startswith("scratch"):
+        return None
+    if i.op.startswith(("buffer_", "tbuffer_")):
+        for at, operand in enumerate(i.operands):
+            if (operand.count == 4 and (at or i.modifier("lds"))
+                    and (pair := _scalar_pair(operand)) is not None):
+                return pair
+        return None
+    at = 1 if _returns(i) else 0
+    if len(i.operands) <= at:
+        return None
+    if (pair := _scalar_pair(i.operands[-1])) is not None and len(i.operands) - 1 > at:
+        return pair
+    vector = i.operands[at]
+    return vector.first if vector.kind is OperandKind.REGISTER and vector.count == 2 else None
+
+
+def _scalar_pair(operand: Operand) -> int | None:
+    scalar = operand.kind is OperandKind.REGISTER and 0 <= operand.first < SGPR_LIMIT
+    return operand.first if scalar and operand.count in (2, 4) else None
 
 
 def _offset(i: Instruction, numbers: Numbers) -> int:
@@ -93,10 +119,13 @@ def _buffer(i: Instruction, word: Word, numbers: Numbers) -> Address | None:
     return Address("buffer", low, word(at, 1))
 
 
-def _flat(i: Instruction, word: Word, numbers: Numbers) -> Address | None:
-    returned = (i.is_load and "_lds_" not in i.op) or (
+def _returns(i: Instruction) -> bool:
+    return (i.is_load and "_lds_" not in i.op) or (
         i.is_atomic and bool(i.modifier("sc0") or i.modifier("glc")))
-    at = 1 if returned else 0
+
+
+def _flat(i: Instruction, word: Word, numbers: Numbers) -> Address | None:
+    at = 1 if _returns(i) else 0
     if len(i.operands) <= at:
         return None
     space = "scratch" if i.op.startswith("scratch") else "memory"

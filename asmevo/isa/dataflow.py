@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.effects import effects
+from asmevo.isa.effects import effects, has_side_effects
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EVERYTHING, EXEC_MASK, MODE_MASK
 from asmevo.isa.violation import Violation
@@ -18,6 +18,16 @@ def liveness(program: Program, *, full_exec: bool = True) -> tuple[int, ...]:
     lanes are known to be on (see :func:`asmevo.isa.effects.machine_states` for ``full_exec``).
     Unreachable instructions have nothing live. Raises ControlFlowError.
     """
+    return _live(program, full_exec=full_exec, needed=False)
+
+
+def useful(program: Program) -> tuple[int, ...]:
+    """The registers after each instruction on which what the program does may depend: those that
+    are live, but for what is read to no effect."""
+    return _live(program, full_exec=True, needed=True)
+
+
+def _live(program: Program, *, full_exec: bool, needed: bool) -> tuple[int, ...]:
     cfg = Cfg.of(program)
     facts = effects(program, cfg, full_exec=full_exec)
     live_in = dict.fromkeys(cfg.order, 0)
@@ -33,6 +43,9 @@ def liveness(program: Program, *, full_exec: bool = True) -> tuple[int, ...]:
             for index in range(block.end - 1, block.start - 1, -1):
                 after[index] = live
                 fact = facts[index]
+                if needed and not fact.writes & live and not has_side_effects(
+                        program.instructions[index]):
+                    continue
                 live = live & ~fact.kills | fact.reads
             if live != live_in[number]:
                 live_in[number] = live

@@ -56,7 +56,7 @@ def from_device(session: Session, versions: Sequence[Version], *, shapes: object
     kernel, oracle = session.kernel, session.oracle
     if isinstance(oracle, DeclaredOracle):
         kernel = replace(kernel, shapes=selected(kernel, shapes), held_out_shapes=())
-        oracle = replace(oracle, families=(family,))
+        oracle = replace(oracle, families=(family,), extreme_families=())
     metadata = session.code_object.kernel(session.symbol).metadata
     machine = _machine(session)
     loaded = [session.device.load(version.code_object, session.symbol) for version in versions]

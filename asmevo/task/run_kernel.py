@@ -71,7 +71,8 @@ class Run:
             raise ConfigError(f"task.sanitize: the device {device.name} has no sanitizer")
         oracle = session.oracle
         if isinstance(oracle, DeclaredOracle):
-            oracle = replace(oracle, families=self.families, held_out_families=self.families)
+            oracle = replace(oracle, families=self.families, held_out_families=self.families,
+                             extreme_families=())
         launches = [self._launch(kernel, loaded, dispatch)
                     for dispatch in oracle.dispatches(kernel, session.symbol, metadata)]
         seconds = sum(launch["seconds"] for launch in launches)
