@@ -9,16 +9,21 @@ proposer made: verified candidates put together, which a search does again by it
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import Direction, Proposal
 
 NAME = "proposals.jsonl"
+MOST_BYTES = 256 << 20
+"""Of a recording that is read; one of a thousand attempts has about a megabyte."""
+
 _TEXTS = ("rule", "rationale", "assumption", "proposer", "refusal")
 
 
@@ -62,26 +67,45 @@ class Recording:
         self._file.close()
 
 
-def read_recording(path: Path) -> Iterator[Recorded]:
-    """The attempts of a recording in their order.
+def read_recording(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Recorded]:
+    """The attempts of a recording in their order, read line by line.
 
     A last line without its end, as a killed run leaves one, is left out. Raises `ProposerError`
-    that names the line which is none of a recording.
+    that names the line which is none of a recording, and for anything but a regular file of at
+    most ``most_bytes``.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        # Without waiting: opening a pipe would, for somebody who writes.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ProposerError(f"'{path}' is no recording: it is no regular file")
+            yield from _attempts(file, path, most_bytes)
     except OSError as error:
         raise ProposerError(f"cannot read the recording '{path}': {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ProposerError(f"'{path}' is no recording: it is not UTF-8 text") from error
-    lines = text.split("\n")
-    for number, line in enumerate(lines[:-1], start=1):
+    except ValueError as error:  # a NUL in the path
+        raise ProposerError(f"{str(path)!r} is no path of a recording") from error
+
+
+def _attempts(file: BinaryIO, path: Path, most_bytes: int) -> Iterator[Recorded]:
+    left, number = most_bytes, 0
+    while line := file.readline(left + 1):
+        number += 1
+        left -= len(line)
+        # A file that grows while it is read is bounded as well.
+        if left < 0:
+            raise ProposerError(f"the recording '{path}' has more than {most_bytes} bytes "
+                                "(proposer.most_bytes)")
+        if not line.endswith(b"\n"):
+            return
         try:
-            yield _recorded(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            recorded = _recorded(json.loads(line.decode()))
+        except UnicodeDecodeError as error:
+            raise ProposerError(f"'{path}' is no recording: it is not UTF-8 text") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ProposerError(
                 f"line {number} of '{path}' is no attempt of a recorded run ({_why(error)})"
             ) from error
+        yield recorded
 
 
 def _recorded(record: Mapping[str, Any]) -> Recorded:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import Evidence, Proposals
-from asmevo.propose.recording import NAME, Recorded, read_recording
+from asmevo.propose.recording import MOST_BYTES, NAME, Recorded, read_recording
 
 
 class ReplayProposer:
@@ -18,10 +18,14 @@ class ReplayProposer:
     recorded run never had.
     """
 
-    def __init__(self, transcript: str | None) -> None:
+    def __init__(self, transcript: str | None, most_bytes: int = MOST_BYTES) -> None:
         if not transcript:
             raise ProposerError(
                 "proposer=replay needs proposer.transcript=<the folder of a run>")
+        if isinstance(most_bytes, bool) or not isinstance(most_bytes, int) or most_bytes < 1:
+            raise ProposerError(
+                f"proposer.most_bytes must be a whole number above 0, not {most_bytes!r}")
+        self._most_bytes = most_bytes
         path = Path(transcript).expanduser()
         self._path = path / NAME if path.is_dir() else path
         self._by_base: dict[str, list[Recorded]] | None = None
@@ -46,13 +50,14 @@ class ReplayProposer:
     def _read(self) -> dict[str, list[Recorded]]:
         # Read when first used: making the component of a configuration touches no file.
         if self._by_base is None:
-            self._by_base = {}
-            for recorded in read_recording(self._path):
-                attempts = self._by_base.setdefault(recorded.base, [])
+            by_base: dict[str, list[Recorded]] = {}
+            for recorded in read_recording(self._path, self._most_bytes):
+                attempts = by_base.setdefault(recorded.base, [])
                 if not recorded.composed:
                     attempts.append(recorded)
                 if recorded.sha256 is not None:
                     self._built.add(recorded.sha256)
-            if not self._by_base:
+            if not by_base:
                 raise ProposerError(f"'{self._path}' records no attempt")
+            self._by_base = by_base
         return self._by_base

@@ -86,7 +86,10 @@ def _not_made(error: InstantiationException, group: str) -> str:
             return f"unknown configuration key '{where}.{unknown[1]}'"
         if lacking := re.search(r"missing \d+ required [\w-]+ arguments?: (.+)", reason):
             return f"{where} lacks {lacking[1]}"
-    return f"{where}: {reason or text.splitlines()[0]}"
+    if not reason:  # Hydra wraps its own sentences into several lines
+        reason = " ".join(line.strip() for line in text.splitlines()
+                          if line.strip() and not line.startswith("full_key: "))
+    return f"{where}: {reason}"
 
 
 _SIMULATED_XCDS = "device.timing.sampling.xcds"

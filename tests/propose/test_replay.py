@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -118,3 +119,27 @@ def test_no_transcript_is_one_sentence(tmp_path: Path, evidence: Evidence) -> No
         ReplayProposer(None)
     with pytest.raises(ProposerError, match="No such file"):
         list(ReplayProposer(str(tmp_path / "none.jsonl")).propose(evidence))
+
+
+@pytest.mark.parametrize("what", ["/dev/zero", "/dev/null", "pipe", "nul\0"])
+def test_only_regular_files_are_read(tmp_path: Path, what: str) -> None:
+    """Without hanging: a device has no end, and a pipe waits for who writes."""
+    if what == "pipe":
+        os.mkfifo(tmp_path / "pipe")
+        what = str(tmp_path / "pipe")
+    with pytest.raises(ProposerError, match="no regular file|no path of a recording"):
+        list(read_recording(Path(what)))
+
+
+def test_no_more_than_the_configured_bytes_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, (BASE, proposal("s_nop 3"), None))
+    size = path.stat().st_size
+    assert len(list(read_recording(path, size))) == 1
+    with pytest.raises(ProposerError, match=rf"more than {size - 1} bytes"):
+        list(read_recording(path, size - 1))
+    with path.open("ab") as file:  # a hole: nothing of it is on disk, all of it would be one line
+        file.truncate(1 << 40)
+    with pytest.raises(ProposerError, match=r"proposer\.most_bytes"):
+        ReplayProposer(str(path), 1 << 16).prepare(tmp_path)
+    with pytest.raises(ProposerError, match="most_bytes must be"):
+        ReplayProposer(str(path), 0)

@@ -37,6 +37,10 @@ def sentence(run: Callable[..., Result], *overrides: str) -> str:
     (("device.model=mi3",), ["mi300x, mi308x", "'mi3'"]),
     (("+device.thredas=2",), ["unknown configuration key 'device.thredas'"]),
     (("device._target_=asmevo.nope",), ["device._target_", "there is no 'asmevo.nope'"]),
+    (("device._target_=os.system",),
+     ["device: Target 'os.system' is blocklisted because it allows config data to control "
+      "executable behavior or belongs to an execution-capable target family. It cannot be "
+      "authorized"]),
     (("+kernel.operation.foo=1",), ["unknown configuration key 'kernel.operation.foo'"]),
     (("~kernel.source.path",), ["kernel.source lacks 'path'"]),
     (("kernel.launch.workgroup=[0,1,1]",), ["launch.workgroup", "[0, 1, 1]"]),
