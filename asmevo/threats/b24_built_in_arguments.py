@@ -15,7 +15,4 @@ THREATS = (
            edited(replaced("v_mul_f32_e32 v4, s10, v3", "v_mul_f32_e32 v4, s10, v3",
                            "v_mul_f32_e32 v4, 0x40400000, v3")),
            Gate.G2, ("lost-launch-operand", "max-abs", "cosine"), Weaker.STATIC),
-    Threat("B24", "epsilon is built in", "layer_norm",
-           edited(replaced("v_add_f32_e64 v14, v14, s28", "v_add_f32_e32 v14, 0x3727c5ac, v14")),
-           Gate.G2, ("lost-launch-operand", "max-abs"), Weaker.STATIC),
 )
