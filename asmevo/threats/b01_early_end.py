@@ -35,5 +35,5 @@ THREATS = (
            Derived(lambda subject: labelled(
                subject.assembly, subject.symbol, len(subject.lines) - 2, ".Lthreat_end",
            ).apply([Edit(subject.symbol, 21, 21, ("s_branch .Lthreat_end",), "threat")])),
-           Gate.G2, _DIFFERENT, Weaker.POISON),
+           Gate.G2, ("lost-launch-operand", *_DIFFERENT), Weaker.POISON),
 )

@@ -23,8 +23,8 @@ def _without_first_store(subject: Subject) -> Assembly:
 THREATS = (
     Threat("B2", "the first store is missing", ANY, Derived(_without_first_store),
            # A store less is a count less, too, of what a wait must leave outstanding.
-           Gate.G2, ("new-missing-vmcnt", "bits", "max-abs", "cosine", "nan-class", "infinity",
-                     "outside-envelope", "unreached")),
+           Gate.G2, ("lost-launch-operand", "new-missing-vmcnt", "bits", "max-abs", "cosine",
+                     "nan-class", "infinity", "outside-envelope", "unreached")),
     Threat("B2", "a quarter of the first row is not stored", "layer_norm",
            edited(removed("buffer_store_dwordx4 v[48:51], v212, s[12:15]")),
            Gate.G2, ("nan-class", "max-abs"), Weaker.POISON),

@@ -19,7 +19,7 @@ THREATS = (
     Threat("B4", "epsilon is built in", "layer_norm",
            edited(replaced("v_add_f32_e64 v14, v14, s28", "s_mov_b32 s40, 0x3727c5ac",
                            "v_add_f32_e64 v14, v14, s40")),
-           Gate.G2, ("max-abs",), Weaker.SHAPES),
+           Gate.G2, ("lost-launch-operand", "max-abs"), Weaker.SHAPES),
     Threat("B4", "a stride is built in", "topksoftmax",
            edited(replaced("s_mov_b32 s20, s51", "s_mov_b32 s20, 32")),
            Gate.G2, (*LAUNCH, "bits"), Weaker.SHAPES),

@@ -35,10 +35,10 @@ def _without_nan_check(subject: Subject) -> Assembly:
 THREATS = (
     Threat("B15", "every output is NaN", "layer_norm",
            edited(replaced("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v14, 0x7fc00000")),
-           Gate.G2, ("nan-class",), Weaker.NAN),
+           Gate.G2, ("lost-launch-operand", "nan-class"), Weaker.NAN),
     Threat("B15", "NaN comes out as infinity", "layer_norm",
            edited(replaced("v_rsq_f32_e32 v14, v14", "v_mov_b32_e32 v14, 0x7f800000")),
-           Gate.G2, ("nan-class", "infinity")),
+           Gate.G2, ("lost-launch-operand", "nan-class", "infinity")),
     Threat("B15", "weights are NaN", "topksoftmax",
            edited(replaced("v_rcp_f32_e32 v15, v16", "v_mov_b32_e32 v15, -1")),
            Gate.G2, ("nan-class", "bits")),

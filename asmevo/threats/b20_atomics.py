@@ -11,7 +11,7 @@ _ATOMIC = "global_atomic_add_f32"
 
 THREATS = (
     Threat("B20", "atomics are left out", "scaled_sum", edited(removed(_ATOMIC)),
-           Gate.G2, ("outside-envelope", "max-abs", "cosine")),
+           Gate.G2, ("lost-launch-operand", "outside-envelope", "max-abs", "cosine")),
     Threat("B20", "every summand is a little too large", "scaled_sum",
            # 2^-9 of it: cosine 1, but more than the order of additions makes.
            edited(before(_ATOMIC, "v_mul_f32_e32 v6, 0x3b000000, v4", "v_add_f32_e32 v4, v6, v4")),

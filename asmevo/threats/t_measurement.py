@@ -31,7 +31,8 @@ from asmevo.threats.trick import EditMismatch, Measured, before, edited, inserte
 
 LN = "layer_norm"
 _PLAIN = LaunchState()
-_WRONG = edited(replaced("v_add_f32_e64 v14, v14, s28"))  # without epsilon
+_EPSILON = "v_add_f32_e64 v14, v14, s28"
+_WRONG = edited(replaced(_EPSILON, _EPSILON, _EPSILON))  # twice as much
 
 
 def _timing(*samples: float) -> Timing:

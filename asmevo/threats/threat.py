@@ -13,7 +13,7 @@ from asmevo.threats.weaker import Weaker
 ANY = "*"
 # G1's codes for decisions by arguments or ids that the original does not make, or no longer.
 LAUNCH = ("new-launch-branch", "new-launch-mask", "new-launch-selection", "lost-launch-branch",
-          "lost-launch-mask", "new-launch-operand", "new-launch-address")
+          "lost-launch-mask", "new-launch-operand", "new-launch-address", "lost-launch-operand")
 
 
 class Kind(StrEnum):
