@@ -3,7 +3,9 @@
 A write under EXEC leaves lanes that are off with what they had. But lanes that are on at a later
 instruction were on at an earlier one if nothing in between switched lanes on; and where a
 conditional stretch ends (`asmevo.isa.mask_regions`), a lane was either on in it, or held there what
-it held in front of it. So most writes do replace all earlier ones for those who read the register.
+it held in front of it. Stretches with their code in several places (`asmevo.isa.mask_groups`) end
+with the lanes with which they began, so that of a write in one only readers in it can be sure. So
+most writes do replace all earlier ones for those who read the register.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction
+from asmevo.isa.mask_groups import mask_groups
 from asmevo.isa.mask_regions import MaskRegion, mask_regions
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
+_NOWHERE: frozenset[int] = frozenset()
 _NARROWING = ("s_and_saveexec_b64", "v_cmpx")
 # Of regions with a stretch for the other lanes, by their turn: whether the lane is one of these.
 _Sides = frozenset[tuple[int, bool]]
-# In front of which instruction of a block a lane is, on which sides it was, and whether it may have
-# been switched on since, so that nothing is known of what is in front.
-_State = tuple[int, int, _Sides, bool]
+# In front of which instruction of a block a lane is, on which sides it was, in which stretches of
+# several places, and whether it may have been switched on since, so that nothing is known of what
+# is in front.
+_State = tuple[int, int, _Sides, frozenset[int], bool]
 
 
 class LaneWriters:
@@ -48,6 +53,16 @@ class LaneWriters:
         self._masks = [
             k for k, i in enumerate(program.instructions) if i.writes & EXEC_MASK]
         known = {*self._joins, *self._turns, *self._others}
+        self._scattered: dict[int, set[int]] = {}
+        self._starts: dict[int, int] = {}
+        for group in mask_groups(program, cfg):
+            if group.joins & self._joins.keys():
+                continue
+            known |= group.joins
+            name = min(group.joins)
+            self._starts.update(dict.fromkeys(group.starts, name))
+            for index in group.inside:
+                self._scattered.setdefault(index, set()).add(name)
         self._widening = {
             k for k in self._masks if k not in known
             and not _only_narrows(program.instructions[k])}
@@ -58,7 +73,8 @@ class LaneWriters:
         """
         cfg = self._cfg
         found: set[int] = set()
-        first: _State = (cfg.block_of[index], index, frozenset(), False)
+        first: _State = (cfg.block_of[index], index, frozenset(),
+                         frozenset(self._scattered.get(index, ())), False)
         seen, pending = {first}, [first]
 
         def add(state: _State) -> None:
@@ -67,9 +83,8 @@ class LaneWriters:
                 pending.append(state)
 
         while pending:
-            block, stop, sides, widened = pending.pop()
-            for state in self._walk(block, stop, sides, widened, register, found):
-                block, stop, sides, widened = state
+            for state in self._walk(pending.pop(), register, found):
+                block, stop, sides, own, widened = state
                 if stop != cfg.blocks[block].start:
                     add(state)
                     continue
@@ -78,7 +93,7 @@ class LaneWriters:
                 for previous in cfg.blocks[block].predecessors:
                     end = cfg.blocks[previous].end
                     if cfg.reachable(end - 1) and (widened or self._passes(end - 1, stop)):
-                        add((previous, end, sides, widened))
+                        add((previous, end, sides, own, widened))
         return found
 
     def _passes(self, branch: int, to: int) -> bool:
@@ -89,10 +104,10 @@ class LaneWriters:
         target = self._program.targets[branch]
         return target == branch + 1 or (to == target) == (op == "s_cbranch_execnz")
 
-    def _walk(self, block: int, stop: int, sides: _Sides, widened: bool, register: int,
-              found: set[int]) -> list[_State]:
+    def _walk(self, state: _State, register: int, found: set[int]) -> list[_State]:
         """Where lanes come from that are not done: the start of the block, or in front of what they
         were not on for."""
+        block, stop, sides, own, widened = state
         start = self._cfg.blocks[block].start
         writers, masks = self._writers.get(register, ()), self._masks
         at, mask = bisect_left(writers, stop), bisect_left(masks, stop)
@@ -101,15 +116,17 @@ class LaneWriters:
             write = writers[at - 1] if at and writers[at - 1] >= start else -1
             change = masks[mask - 1] if mask and masks[mask - 1] >= start else -1
             if write < 0 and change < 0:
-                return [*away, (block, start, sides, widened)]
+                return [*away, (block, start, sides, own, widened)]
             if write >= change:
                 at -= 1
                 found.add(write)
                 if self._kills(write, register) or (
-                        not widened and self._replaces(write, register)):
+                        not widened and self._replaces(write, register)
+                        and self._scattered.get(write, _NOWHERE) <= own):
                     return away
             if change >= write:
                 mask -= 1
+                own -= {self._starts.get(change, -1)}
                 if widened:
                     continue
                 if change in self._widening:
@@ -118,7 +135,7 @@ class LaneWriters:
                     continue
                 stays = True
                 if change in self._joins:
-                    away.append(self._skipped(self._joins[change], sides))
+                    away.append(self._skipped(self._joins[change], sides, own))
                 if change in self._others:
                     sides |= {(self._others[change].turn, True)}
                 if change in self._turns:
@@ -126,23 +143,23 @@ class LaneWriters:
                     stays = (change, True) not in sides
                     if not stays or (change, False) not in sides:
                         left = sides - {(change, True), (change, False)}
-                        away.append(self._before(region.start, left))
+                        away.append(self._before(region.start, left, own))
                     if region.other == change:
                         stays = False
                     sides -= {(change, True), (change, False)}
                 if not stays:
                     return away
 
-    def _skipped(self, region: MaskRegion, sides: _Sides) -> _State:
+    def _skipped(self, region: MaskRegion, sides: _Sides, own: frozenset[int]) -> _State:
         """A lane that was not on in the stretch in front of a join."""
         if not region.has_other:
-            return self._before(region.start, sides)
+            return self._before(region.start, sides, own)
         if region.other != region.turn:
-            return self._before(region.other, sides | {(region.turn, False)})
-        return self._before(region.turn, sides)
+            return self._before(region.other, sides | {(region.turn, False)}, own)
+        return self._before(region.turn, sides, own)
 
-    def _before(self, index: int, sides: _Sides) -> _State:
-        return self._cfg.block_of[index], index, sides, False
+    def _before(self, index: int, sides: _Sides, own: frozenset[int]) -> _State:
+        return self._cfg.block_of[index], index, sides, own, False
 
 
 def _only_narrows(i: Instruction) -> bool:
