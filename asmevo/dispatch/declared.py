@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 _LARGEST_SCALAR = 8  # bytes; what is larger is a structure
 _FIRST_ADDRESS = 0x7E00_0000_0000
 _ADDRESS_STEP = 0x20_0000
-_MODERATE = 1 << 16  # elements of all buffers together
+_MODERATE = 1 << 16  # elements of all buffers together, or
+_SHARE = 10  # as much as a tenth of what all other dispatches have
 _MAX_BUFFER_BYTES = 1 << 32  # offsets of buffer addressing have 32 bits
 
 
@@ -80,7 +81,8 @@ class DeclaredOracle:
             for family in self.held_out_families
         ]
         if self.held_out_families:
-            plan += [(_moderate(kernel), family, True) for family in self.extreme_families]
+            shape = _moderate(kernel, len(self.families), len(self.held_out_families))
+            plan += [(shape, family, True) for family in self.extreme_families]
         _warn_of_constants(kernel, len(plan))
         return tuple(
             self._dispatch(
@@ -140,15 +142,18 @@ class DeclaredOracle:
         )
 
 
-def _moderate(kernel: Kernel) -> Mapping[str, int]:
-    """The held-out shape, if there are any, with the most elements that still run fast."""
+def _moderate(kernel: Kernel, families: int, held_out_families: int) -> Mapping[str, int]:
+    """The held-out shape, if there are any, with the most elements that adds little to the rest."""
     def elements(shape: Mapping[str, int]) -> int:
         return sum(_element_count(b, {**kernel.constants, **shape}) for b in kernel.buffers)
 
-    sizes = [(elements(shape), number)
-             for number, shape in enumerate(kernel.held_out_shapes or kernel.shapes)]
-    _, number = max((s for s in sizes if s[0] <= _MODERATE), default=min(sizes))
-    return (kernel.held_out_shapes or kernel.shapes)[number]
+    total = (families * sum(map(elements, kernel.shapes))
+             + held_out_families * sum(map(elements, kernel.held_out_shapes)))
+    shapes = kernel.held_out_shapes or kernel.shapes
+    sizes = [(elements(shape), number) for number, shape in enumerate(shapes)]
+    most = max(_MODERATE, total // _SHARE)
+    _, number = max((size for size in sizes if size[0] <= most), default=min(sizes))
+    return shapes[number]
 
 
 def _warn_of_constants(kernel: Kernel, dispatches: int) -> None:
