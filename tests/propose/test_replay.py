@@ -127,7 +127,7 @@ def test_only_regular_files_are_read(tmp_path: Path, what: str) -> None:
     if what == "pipe":
         os.mkfifo(tmp_path / "pipe")
         what = str(tmp_path / "pipe")
-    with pytest.raises(ProposerError, match="no regular file|no path of a recording"):
+    with pytest.raises(ProposerError, match=r"no regular file|no path of a recording"):
         list(read_recording(Path(what)))
 
 
