@@ -100,11 +100,12 @@ class Evidence:
     """Everything a proposer is shown about the base it should improve.
 
     ``lines[i]`` is the editable text (symbolic branch targets) of ``program.instructions[i]``.
-    ``base`` is the SHA-256 of the base's object and ``speedup`` its verified speedup over the
-    original. ``directions`` are those the planner asks for, all when empty. ``seed`` differs
-    between assignments; everything random comes from it. ``experience`` is by name of proposer,
-    ``rules`` by name of rule; ``insights`` are sentences on what has helped and which lines of
-    attack are exhausted. Held-out dispatches, gates and the registry are not reachable from here.
+    ``base`` is the SHA-256 of the base's object, ``original`` that of the original's, and
+    ``speedup`` the base's verified speedup over it. ``directions`` are those the planner asks for,
+    all when empty. ``seed`` differs between assignments; everything random comes from it.
+    ``experience`` is by name of proposer, ``rules`` by name of rule; ``insights`` are sentences on
+    what has helped and which lines of attack are exhausted. Held-out dispatches, gates and the
+    registry are not reachable from here.
     """
 
     kernel: str
@@ -120,6 +121,7 @@ class Evidence:
     rules: Mapping[str, Experience] = field(default_factory=dict)
     insights: tuple[str, ...] = ()
     base: str = ""
+    original: str = ""
 
 
 Proposals = Generator[Proposal, Feedback | None, None]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.proposal import Evidence, Proposals
 from asmevo.propose.recording import MOST_BYTES, NAME, Recorded, read_recording
 
+log = logging.getLogger(__name__)
+
 
 class ReplayProposer:
     """Yields the recorded proposals for the evidence's base, in the order they were tried.
 
     ``transcript`` is the ``proposals.jsonl`` of a run, or its run folder. With the configuration of
-    that run otherwise, on the emulator, the same lineage comes out. Nothing is spent. Raises
-    `ProposerError` when there is no transcript, it cannot be read, or a base occurs that the
-    recorded run never had.
+    that run otherwise, on the emulator, the same lineage comes out. Nothing is spent. On a
+    candidate that is built to something else than was recorded nothing is proposed, with a warning.
+    Raises `ProposerError` when there is no transcript, it cannot be read, or it is of another
+    kernel.
     """
 
     def __init__(self, transcript: str | None, most_bytes: int = MOST_BYTES) -> None:
@@ -30,6 +34,7 @@ class ReplayProposer:
         self._path = path / NAME if path.is_dir() else path
         self._by_base: dict[str, list[Recorded]] | None = None
         self._built: set[str] = set()
+        self._warned: set[str] = set()
 
     def prepare(self, folder: Path) -> None:
         """Read the recording."""
@@ -39,9 +44,15 @@ class ReplayProposer:
         """Yield what was tried on this base along the wanted directions."""
         by_base = self._read()
         if evidence.base not in by_base and evidence.base not in self._built:
-            raise ProposerError(
-                f"'{self._path}' records no attempt on the object {evidence.base}: it is of another"
-                " kernel, or its candidates were built by another toolchain")
+            if evidence.original in ("", evidence.base):
+                raise ProposerError(f"'{self._path}' records no attempt on the object "
+                                    f"{evidence.base}: it is of another kernel")
+            if evidence.base not in self._warned:
+                self._warned.add(evidence.base)
+                log.warning(
+                    "a candidate is built to %s, which '%s' does not have: another toolchain made "
+                    "its candidates, or it was changed; nothing is replayed on that one",
+                    evidence.base, self._path)
         for recorded in by_base.get(evidence.base, ()):
             wanted = evidence.directions
             if not wanted or recorded.proposal.direction in wanted:

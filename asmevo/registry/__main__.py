@@ -87,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     pull.add_argument("--isa", metavar="NAME", help="refuse anything not built for it, e.g. gfx942")
     pull.add_argument("--allow-modelled", action="store_true",
                       help="accept a speedup that was modelled, not measured on hardware")
+    pull.add_argument("--allow-weaker", action="store_true",
+                      help="accept what was judged by less than the default gates and inputs")
     pull.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
     pull.set_defaults(command=_pull)
     return parser
@@ -143,6 +145,7 @@ def _show(arguments: argparse.Namespace) -> int:
     for replacement, candidate in replaces:
         out.print("\nthis object is a replacement")
         out.print(tables.replacement_table([replacement], plain=plain))
+        out.print(tables.judgement_table(replacement))
         out.print(tables.evidence_table(candidate, plain=plain))
         out.print(tables.timing_table(candidate, plain=plain))
     return FOUND
@@ -224,7 +227,8 @@ def _pull(arguments: argparse.Namespace) -> int:
     try:
         found = pull(registry, original=_original(registry, arguments.original),
                      kernel=arguments.kernel, isa=arguments.isa,
-                     allow_modelled=arguments.allow_modelled)
+                     allow_modelled=arguments.allow_modelled,
+                     allow_weaker=arguments.allow_weaker)
     except PullError as error:
         if arguments.json:
             from asmevo.registry.documents import refusal_document
@@ -237,6 +241,11 @@ def _pull(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise cannot("write", output, error) from error
     record = found.record
+    if record.weaknesses:
+        from asmevo.registry.tables import printable
+
+        print("asmevo-registry: judged by less than the default gates: "
+              f"{printable('; '.join(record.weaknesses))}", file=sys.stderr)
     if arguments.json:
         from asmevo.registry.documents import pull_document
 

@@ -9,12 +9,15 @@ from sqlmodel import Session, col
 from asmevo.registry.candidates import candidate_records
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.evidence import missing_evidence, timing_source
+from asmevo.registry.judgement import Judgement
+from asmevo.registry.judgements import add_judgement
 from asmevo.registry.models import CandidateRow, ReplacementRow
 from asmevo.registry.records import CandidateStatus, ReplacementRecord
 from asmevo.registry.rows import replacement_records
 
 
-def commit(session: Session, candidate_id: str, speedup: float) -> ReplacementRecord:
+def commit(session: Session, candidate_id: str, speedup: float,
+           judged: Judgement | None = None) -> ReplacementRecord:
     """See `Registry.commit_replacement`."""
     if not (math.isfinite(speedup) and speedup > 0):
         raise RegistryError(f"a speedup of {speedup} is not a positive number")
@@ -39,4 +42,6 @@ def commit(session: Session, candidate_id: str, speedup: float) -> ReplacementRe
         object_sha256=row.object_sha256, speedup=speedup,
         timing_source=timing_source(candidate), device=candidate.timings[0].device,
         evidence_complete=True))
+    if judged is not None:
+        add_judgement(session, row.id, judged)
     return replacement_records(session, committed)[0]

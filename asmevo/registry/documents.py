@@ -70,6 +70,8 @@ def replacement_entry(record: ReplacementRecord) -> dict[str, Any]:
     """One replacement."""
     entry = _fields(record)
     entry["replacement_sha256"] = entry.pop("object_sha256")
+    entry["judgement"] = None if record.judgement is None else record.judgement.to_json()
+    entry["weaker"] = list(record.weaknesses)
     return entry
 
 

@@ -31,6 +31,7 @@ class PullRefusal(StrEnum):
     NONE = "no-replacement"
     AMBIGUOUS_KERNEL = "ambiguous-kernel"
     WITHDRAWN = "withdrawn"
+    WEAKER_GATES = "weaker-gates"
     MODELLED_ONLY = "modelled-only"
     EVIDENCE_INCOMPLETE = "evidence-incomplete"
     ISA_MISMATCH = "isa-mismatch"

@@ -27,8 +27,13 @@ def _search_events(connection: Connection) -> None:
     Table.metadata.tables["search_event"].create(connection, checkfirst=True)
 
 
+def _judgements(connection: Connection) -> None:
+    """Version 5 has a table of how replacements were judged more."""
+    Table.metadata.tables["judgement"].create(connection, checkfirst=True)
+
+
 _STEPS: Mapping[int, Callable[[Connection], None]] = {
-    1: _captures, 2: _second_timings, 3: _search_events}
+    1: _captures, 2: _second_timings, 3: _search_events, 4: _judgements}
 
 
 def upgrade(connection: Connection) -> None:

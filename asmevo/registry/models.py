@@ -9,7 +9,7 @@ from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised with every change of a table below; `migrations` brings older databases here."""
 
 
@@ -266,3 +266,12 @@ class SecondTimingRow(Table, table=True):
     reason: str = ""
     evidence: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class JudgementRow(Table, table=True):
+    """By which thresholds and on what inputs a committed candidate was judged."""
+
+    __tablename__ = "judgement"
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    data: dict[str, Any] = Field(sa_type=JSON)

@@ -17,6 +17,7 @@ from asmevo.registry.errors import (
 from asmevo.registry.records import ReplacementRecord
 
 if TYPE_CHECKING:
+    from asmevo.registry.records import CandidateRecord
     from asmevo.registry.registry import Registry
 
 
@@ -29,18 +30,20 @@ class Replacement:
 
 
 def pull(registry: Registry, *, original: str | Path, kernel: str | None = None,
-         isa: str | None = None, allow_modelled: bool = False) -> Replacement:
+         isa: str | None = None, allow_modelled: bool = False,
+         allow_weaker: bool = False) -> Replacement:
     """The best validated replacement of an original.
 
     ``original`` is a SHA-256 or the path of the file itself. ``kernel`` is needed only if kernels
     of one object were improved separately; ``isa`` (``gfx942``) states where the result will run.
     A modelled speedup is handed out only with ``allow_modelled``, and only where nothing was
-    measured. One that a second timing in a fresh process did not confirm is withdrawn and never
-    handed out. Raises `PullError`; `RegistryError` when registry or file cannot be read.
+    measured; one that was judged by less than the default gates only with ``allow_weaker``. One
+    that a second timing in a fresh process did not confirm is withdrawn and never handed out.
+    Raises `PullError`; `RegistryError` when registry or file cannot be read.
     """
     sha256 = original_sha256(original)
     found = _allowed(registry.replacements(original_sha256=sha256, kernel=kernel),
-                     sha256, kernel, allow_modelled)
+                     sha256, kernel, allow_modelled, allow_weaker)
     best = found[0]
     _check_isa(registry, best, isa)
     _check_evidence(registry, best)
@@ -70,7 +73,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def _allowed(found: tuple[ReplacementRecord, ...], sha256: str, kernel: str | None,
-             allow_modelled: bool) -> list[ReplacementRecord]:
+             allow_modelled: bool, allow_weaker: bool) -> list[ReplacementRecord]:
     if not found:
         of = f"kernel '{kernel}' of " if kernel is not None else ""
         raise PullError(PullRefusal.NONE, f"there is no replacement for {of}original {sha256}")
@@ -87,6 +90,14 @@ def _allowed(found: tuple[ReplacementRecord, ...], sha256: str, kernel: str | No
                         f"every replacement of original {sha256} is withdrawn: timed again in a "
                         f"fresh process, {withdrawn[0].object_sha256} was not confirmed"
                         + ("" if again is None else f" ({again:.4f}x)"))
+    weaker = found[0]
+    found = tuple(r for r in found if allow_weaker or not r.weaknesses)
+    if not found:
+        raise PullError(PullRefusal.WEAKER_GATES,
+                        f"every replacement of original {sha256} was judged by less than the "
+                        f"default gates: of {weaker.object_sha256} "
+                        f"{'; '.join(weaker.weaknesses)}; --allow-weaker (allow_weaker=True) "
+                        "accepts that")
     measured = [r for r in found if r.timing_source == "measured"]
     if not measured and not allow_modelled:
         raise PullError(PullRefusal.MODELLED_ONLY,
@@ -112,6 +123,9 @@ def _check_evidence(registry: Registry, record: ReplacementRecord) -> None:
     missing = missing_evidence(candidate)
     if missing is None and not record.evidence_complete:
         missing = "it is marked incomplete"
+    elif missing is None and record.timing_source == "measured" and (
+            modelled := _modelled_by(registry, record, candidate)):
+        missing = f"it is called measured, but {modelled}"
     elif missing is None and timing_source(candidate) != record.timing_source:
         missing = f"it is called {record.timing_source}, its timings are not"
     elif missing is None and (
@@ -122,6 +136,21 @@ def _check_evidence(registry: Registry, record: ReplacementRecord) -> None:
         raise PullError(PullRefusal.EVIDENCE_INCOMPLETE,
                         f"the evidence for replacement {record.object_sha256} is incomplete: "
                         f"{missing}")
+
+
+def _modelled_by(registry: Registry, record: ReplacementRecord,
+                 candidate: CandidateRecord) -> str | None:
+    """What shows that a speedup was not measured, as the rest of a sentence."""
+    devices = {record.device, *(timing.device for timing in candidate.timings)}
+    run = registry.run(candidate.run_id)
+    for device in sorted({*devices, run.device}):
+        if device.partition(":")[0] == "emulator":
+            return f"its device '{device}' is an emulator"
+    if run.device_source != "measured":
+        return f"its run {run.id} was on '{run.device}', whose timings are modelled"
+    if devices != {run.device}:
+        return f"it names the device {', '.join(sorted(devices))}, its run '{run.device}'"
+    return None
 
 
 def _bytes(registry: Registry, sha256: str) -> bytes:

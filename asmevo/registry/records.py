@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from asmevo.registry.judgement import UNKNOWN, Judgement
+
 if TYPE_CHECKING:
     from asmevo.codeobject.assembly import Edit
     from asmevo.device.device import Timing
@@ -138,7 +140,7 @@ class ReplacementRecord:
 
     ``speedup`` is median latency of the original over that of the replacement, on ``device``, and
     ``speedup_again`` that in a fresh process, if it was timed there. One that this did not confirm
-    is ``withdrawn``.
+    is ``withdrawn``. ``judgement`` says by what it was judged, where that is recorded.
     """
 
     id: int
@@ -155,3 +157,9 @@ class ReplacementRecord:
     created: datetime
     speedup_again: float | None = None
     withdrawn: bool = False
+    judgement: Judgement | None = None
+
+    @property
+    def weaknesses(self) -> tuple[str, ...]:
+        """Where it was judged by less than the defaults; not to know counts as less."""
+        return (UNKNOWN,) if self.judgement is None else self.judgement.weaknesses()

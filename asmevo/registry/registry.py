@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
+    from asmevo.registry.judgement import Judgement
 
 DATABASE_NAME = "asmevo.db"
 
@@ -236,12 +237,13 @@ class Registry:
 
     def record_search(self, run_id: str, events: Sequence[Mapping[str, JsonValue]], *,
                       candidate: CandidateRecord | None = None, assembly: str | None = None,
-                      built: CodeObject | None = None, speedup: float | None = None) -> None:
+                      built: CodeObject | None = None, speedup: float | None = None,
+                      judged: Judgement | None = None) -> None:
         """Record events of a search, and the candidate that they are about, in one transaction.
 
         Each event has at least ``number`` and ``kind``. ``speedup`` makes the candidate a
-        replacement as well, as `commit_replacement` does. All of it is recorded, or nothing; it
-        survives a killed process, and with a replacement a power failure.
+        replacement as well, ``judged`` so, as `commit_replacement` does. All of it is
+        recorded, or nothing; it survives a killed process, and with a replacement a power failure.
         """
         from asmevo.registry.candidates import add_candidate
         from asmevo.registry.commits import commit
@@ -256,7 +258,7 @@ class Registry:
                 add_candidate(session, candidate)
                 if speedup is not None:
                     session.flush()
-                    commit(session, candidate.id, speedup)
+                    commit(session, candidate.id, speedup, judged)
             add_events(session, run_id, events)
 
     def _stored(self, record: CandidateRecord, assembly: str | None,
@@ -271,16 +273,18 @@ class Registry:
             created=record.created or now(),
         )
 
-    def commit_replacement(self, candidate_id: str, speedup: float) -> ReplacementRecord:
+    def commit_replacement(self, candidate_id: str, speedup: float,
+                           judged: Judgement | None = None) -> ReplacementRecord:
         """Make a recorded, verified candidate a replacement of its original; idempotent.
 
-        Timing source and device are those of its recorded timings. Raises `RegistryError` when
-        evidence is missing or ``speedup`` is not a positive number.
+        Timing source and device are those of its recorded timings; ``judged`` are the thresholds
+        and inputs that its verdicts come from, without which `pull` takes it for weak. Raises
+        `RegistryError` when evidence is missing or ``speedup`` is not a positive number.
         """
         from asmevo.registry.commits import commit
 
         with self._database.write() as session:
-            return commit(session, candidate_id, speedup)
+            return commit(session, candidate_id, speedup, judged)
 
     def record_second_timing(self, candidate_id: str, speedup: float | None, verdict: Verdict, *,
                              confirmed: bool) -> None:
@@ -438,16 +442,18 @@ class Registry:
             return replacement_records(session, *conditions)
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
-                         isa: str | None = None,
-                         allow_modelled: bool = False) -> ReplacementRecord | None:
+                         isa: str | None = None, allow_modelled: bool = False,
+                         allow_weaker: bool = False) -> ReplacementRecord | None:
         """The best replacement of an original, or None.
 
         Measured speedups and modelled ones are not comparable: a modelled one is only ever
-        returned when it is allowed *and* nothing was measured.
+        returned when it is allowed *and* nothing was measured. ``allow_weaker`` admits what was
+        judged by less than the default gates.
         """
         found = self.replacements(original_sha256=original_sha256, kernel=kernel)
         allowed = [r for r in found
                    if not r.withdrawn and (isa is None or r.isa == isa)
+                   and (allow_weaker or not r.weaknesses)
                    and (allow_modelled or r.timing_source == "measured")]
         return min(allowed, default=None,
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))

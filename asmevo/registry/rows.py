@@ -16,6 +16,7 @@ from asmevo.registry.models import (
     RecoveredObjectRow,
     ReplacementRow,
     RunRow,
+    SecondTimingRow,
 )
 from asmevo.registry.records import (
     ObjectRecord,
@@ -100,16 +101,30 @@ def replacement_records(session: Session,
                   col(ReplacementRow.timing_source) != "measured",
                   col(ReplacementRow.speedup).desc(), col(ReplacementRow.id))
     )
+    from asmevo.registry.judgements import judgements
     from asmevo.registry.second_timings import second_timings
 
-    again = second_timings(session)
+    again, judged = second_timings(session), judgements(session)
     return tuple(
         ReplacementRecord(
             id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,
             candidate_id=row.candidate_id, run_id=run_id, object_sha256=row.object_sha256,
-            speedup=row.speedup, timing_source=cast(Source, row.timing_source), device=row.device,
-            evidence_complete=row.evidence_complete, created=row.created,
-            speedup_again=again[row.candidate_id].speedup if row.candidate_id in again else None,
-            withdrawn=row.candidate_id in again and not again[row.candidate_id].confirmed)
+            speedup=_speedup(row.speedup, row), timing_source=cast(Source, row.timing_source),
+            device=row.device, evidence_complete=row.evidence_complete,
+            created=row.created, speedup_again=_speedup_again(again.get(row.candidate_id), row),
+            withdrawn=row.candidate_id in again and not again[row.candidate_id].confirmed,
+            judgement=judged.get(row.candidate_id))
         for row, run_id, isa in session.exec(query)
     )
+
+
+def _speedup_again(again: SecondTimingRow | None, row: ReplacementRow) -> float | None:
+    return None if again is None or again.speedup is None else _speedup(again.speedup, row)
+
+
+def _speedup(value: object, row: ReplacementRow) -> float:
+    """SQLite keeps text and infinities in a column of numbers as well."""
+    if not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
+        raise RegistryError(f"the record of replacement {row.object_sha256} is malformed: a "
+                            f"speedup of {str(value)[:40]!r} is not a positive number")
+    return float(value)

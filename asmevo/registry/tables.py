@@ -58,7 +58,25 @@ def replacement_table(records: Sequence[ReplacementRecord], *, plain: bool) -> T
             r.original_sha256[:SHORT], Text(printable(r.kernel)), r.object_sha256[:SHORT],
             f"{r.speedup:.4f}x", Text(r.timing_source), Text(printable(r.device)),
             f"{r.created:%Y-%m-%d}",
-            "withdrawn" if r.withdrawn else "confirmed" if r.speedup_again else "committed")
+            _status(r))
+    return table
+
+
+def _status(record: ReplacementRecord) -> str:
+    status = ("withdrawn" if record.withdrawn else
+              "confirmed" if record.speedup_again else "committed")
+    return f"{status}, weaker gates" if record.weaknesses else status
+
+
+def judgement_table(record: ReplacementRecord) -> Table:
+    """By what a replacement was judged, one fact a line, and where that is less than usual."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    facts = {} if record.judgement is None else record.judgement.to_json()
+    for name, value in facts.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        table.add_row(Text("judged by"), Text(f"{name} {printable(shown) or 'none'}"))
+    for weakness in record.weaknesses:
+        table.add_row(Text("weaker", "yellow"), Text(printable(weakness)))
     return table
 
 

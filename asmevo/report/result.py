@@ -99,6 +99,7 @@ class Result:
     timings: list[dict[str, Any]] = field(default_factory=list)
     proposers: dict[str, dict[str, float]] = field(default_factory=dict)
     faults: int = 0
+    last_fault: str | None = None
     compositions: int = 0
     resumed: bool = False
     spent: dict[str, float] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as ProgressDisplay
 from rich.text import Text
 
+from asmevo.failure import printable
 from asmevo.report.details import details_shown
 from asmevo.report.result import Result, Status
 from asmevo.report.search_result import search_shown
@@ -79,6 +80,8 @@ def _rows(result: Result) -> Iterator[tuple[str, str]]:
             f"{result.attempts} ({result.commits} commits, {result.duplicates} duplicates), "
             f"ended by: {result.stopped}"
         )
+        if result.last_fault is not None:
+            yield "lost workers", f"{result.faults}, the last: {printable(result.last_fault)}"
     if any(result.counterexamples.values()):
         yield "counterexamples", ", ".join(
             f"{len(names)} {what}" for what, names in result.counterexamples.items() if names)

@@ -52,6 +52,7 @@ class Tally:
     duplicates: int = 0
     blocked: int = 0
     faults: int = 0
+    last_fault: str = ""
     commits: int = 0
     compositions: int = 0
     verdicts: dict[Gate, Counter[Outcome]] = field(
@@ -103,6 +104,7 @@ class Tally:
 
     def fault(self, event: Fault) -> None:
         self.faults += 1
+        self.last_fault = event.reason
 
     def experience(self) -> Mapping[str, Experience]:
         """By name of proposer."""

@@ -94,6 +94,7 @@ class Workbench:
             failures=assignment.failures, directions=assignment.directions,
             seed=assignment.seed, experience=assignment.experience, rules=assignment.rules,
             insights=assignment.insights, base=assignment.base.sha256,
+            original=self.baseline.code_object.sha256,
         )
 
     def prepared(self, assignment: Assignment) -> Assignment:

@@ -30,6 +30,7 @@ from asmevo.search.lineage import Lineage, Node, exported
 from asmevo.search.state import State
 from asmevo.search.tally import Record, Tally
 from asmevo.task.counterexamples import used
+from asmevo.task.judgement import judgement_of
 from asmevo.task.recorder import Recorder
 from asmevo.task.resume import Past, earlier, identity, rebuild
 from asmevo.task.search_report import leave_report
@@ -66,6 +67,10 @@ class Optimize:
         with waiting("checking the original against itself"):
             instructions = baseline.self_check(session.gates.tolerance)
         rate = instructions / max(time.monotonic() - check_started, 1e-9)
+        judged = judgement_of(session)
+        if loosened := tuple(judged.loosened()):
+            log.warning("what is committed counts as judged by weaker gates, and asmevo-registry "
+                        "pull gives it with --allow-weaker only: %s", "; ".join(loosened))
         write_atomically(session.folder / "original.s", session.assembly.text().encode())
 
         toolchain = dict(report.versions)
@@ -104,7 +109,8 @@ class Optimize:
             cost=search.budget.cost, resources=fact_of(root.resources),
             counterexamples=session.counterexamples, identity=identity(session))
         events = () if past is None else past.events
-        recorder = Recorder(registry, run_id, baseline, session.folder, events, lineage)
+        recorder = Recorder(registry, run_id, baseline, session.folder, events, lineage,
+                            judged=judged)
         progress = SearchDisplay(session.kernel.name, device.source.value)
         progress.replay(events, Bounds(search.budget.attempts, search.budget.seconds,
                                        search.budget.tokens, search.budget.cost))
@@ -167,6 +173,7 @@ class Optimize:
                                      best.sha256 if best.number else None, session.folder),
             proposers=_experience(tally.proposers),
             faults=tally.faults,
+            last_fault=tally.last_fault or None,
             compositions=tally.compositions,
             resumed=past is not None,
             spent={

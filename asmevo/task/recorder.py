@@ -15,6 +15,7 @@ from asmevo.gates.baseline import Baseline
 from asmevo.gates.verdict import Verdict
 from asmevo.propose import recording
 from asmevo.propose.proposal import Direction, Proposal
+from asmevo.registry.judgement import Judgement
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
 from asmevo.search.attempt import Attempt
@@ -31,12 +32,15 @@ class Recorder:
     A commit becomes a replacement in the transaction of its events, so that a killed run loses
     nothing it had committed. What exposed a wrong candidate goes to ``counterexamples``. Text and
     object are stored of committed candidates; any other can be made again from its parent and its
-    edits. ``past`` are events of earlier sittings, which the registry has already.
+    edits. ``past`` are events of earlier sittings, which the registry has already; ``judged`` is
+    by what the run judges.
     """
 
     def __init__(self, registry: Registry, run_id: str, baseline: Baseline, folder: Path,
-                 past: Sequence[AnyEvent] = (), lineage: Lineage | None = None) -> None:
+                 past: Sequence[AnyEvent] = (), lineage: Lineage | None = None, *,
+                 judged: Judgement) -> None:
         self._registry = registry
+        self._judged = judged
         self._run_id = run_id
         self._original = baseline.code_object.sha256
         self._kernel = baseline.kernel
@@ -78,7 +82,7 @@ class Recorder:
             self._run_id, [event.to_json() for event in events], candidate=record,
             assembly=None if node is None else node.assembly.text(),
             built=None if node is None else CodeObject.parse(node.code),
-            speedup=None if node is None else node.speedup)
+            speedup=None if node is None else node.speedup, judged=self._judged)
         if node is not None:
             self._candidates[node.number] = node.candidate
         self._log.write(events)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from asmevo.search.events import AnyEvent, Attempted, Committed, Ended, Fault, S
 from asmevo.search.lineage import Node, Resources
 from asmevo.search.state import State
 from asmevo.search.workbench import Workbench
+from asmevo.task.proven_speedup import ProvenSpeedup
 from asmevo.task.session import ConfigError, Session
 
 log = logging.getLogger(__name__)
@@ -122,18 +123,22 @@ def rebuild(state: State, past: Past, registry: Registry, workbench: Workbench) 
     """Bring ``state`` to where the run stood.
 
     Nodes are built again from their parents and edits. Raises `RegistryError` where something is
-    missing, or is not what it was: then another toolchain is in use.
+    missing, or is not what it was: then another toolchain is in use, or a claimed speedup is not
+    that of the stored timings.
     """
     records = {record.id: record for record in registry.lineage(past.run_id)}
+    proven = ProvenSpeedup(registry.baseline(past.run_id))
     for event in past.events:
         attempt, node = None, None
         if isinstance(event, Attempted) and event.candidate:
             record = records.get(event.candidate)
             if record is None:
                 raise RegistryError(f"the registry lacks candidate '{event.candidate}' of the run")
+            if event.speedup is not None:
+                proven.demand(f"attempt {event.attempt} of the run", event.speedup, record)
             attempt = _attempt(event, record)
         elif isinstance(event, Committed):
-            node = _node(event, records[event.candidate], state, workbench)
+            node = _node(event, _committed(event, records, registry, proven), state, workbench)
         state.apply(event, attempt=attempt, node=node)
 
 
@@ -146,6 +151,22 @@ def _attempt(event: Attempted, record: CandidateRecord) -> Attempt:
         fingerprint=event.fingerprint, verdicts=record.verdicts, sha256=event.sha256,
         speedup=event.speedup, seconds=event.took, parents=event.parents,
         assignment=event.assignment)
+
+
+def _committed(event: Committed, records: Mapping[str, CandidateRecord],
+               registry: Registry, proven: ProvenSpeedup) -> CandidateRecord:
+    """The candidate of a commit, whose record bears out the speedup that the event has."""
+    record = records.get(event.candidate)
+    if record is None:
+        raise RegistryError(f"the registry lacks candidate '{event.candidate}' of the run")
+    proven.demand(f"node {event.node} of the run", event.speedup, record)
+    known = next((r.speedup for r in registry.replacements(
+        original_sha256=record.original_sha256) if r.candidate_id == record.id), None)
+    if known != event.speedup:
+        raise RegistryError(
+            f"node {event.node} of the run has a speedup of {event.speedup:g}, the replacement "
+            f"{'is missing' if known is None else f'{known:g}'}: the registry was altered")
+    return record
 
 
 def _node(event: Committed, record: CandidateRecord, state: State, workbench: Workbench) -> Node:

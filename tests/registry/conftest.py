@@ -18,9 +18,14 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing, TimingSource
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.judgement import Judgement
 from asmevo.registry.records import CandidateRecord, CandidateStatus, ReplacementRecord
 from asmevo.registry.registry import Registry
 
+STRICT = Judgement(
+    cosine=0.9999, max_abs=1e-3, repeats=3, precision_slack=0.05, sanitize=True, extra_ops=(),
+    epsilon=0.002, k=0.85, s_floor=1.0, dispatch_floor=0.98, replaced=(), oracle="declared",
+    dispatches=8, held_out=2, families=("normal", "wide"), operation=None)
 ALL_PASS = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
 
 
@@ -95,11 +100,12 @@ class Scene:
             timings=(timing,))
 
     def commit(self, name: str, *, number: int, speedup: float = 1.25,
-               source: TimingSource = TimingSource.MEASURED) -> ReplacementRecord:
+               source: TimingSource = TimingSource.MEASURED,
+               judged: Judgement | None = STRICT) -> ReplacementRecord:
         """Record a fully verified candidate and commit it."""
         self.registry.record_candidate(self.candidate(name, source=source),
                                        assembly=f"; {name}\n", built=self.variant(number))
-        return self.registry.commit_replacement(name, speedup)
+        return self.registry.commit_replacement(name, speedup, judged)
 
 
 @pytest.fixture
@@ -110,8 +116,8 @@ def scene(registry: Registry, original: CodeObject,
     registry.record_original(original, "amd-aiter")
     registry.record_dispatches([dispatch])
     run_id = registry.start_run(task="optimize", config="search: {seed: 1}\n", seed=1,
-                                toolchain={"assembler": "22.1"}, device="emulator:gfx942",
-                                device_source="modelled")
+                                toolchain={"assembler": "22.1"}, device="device-measured",
+                                device_source="measured")
     return Scene(registry, original, kernel, dispatch, run_id, variant)
 
 

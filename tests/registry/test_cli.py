@@ -73,6 +73,7 @@ REPLACEMENT = {
     "run_id": str, "replacement_sha256": str, "speedup": float, "timing_source": str,
     "device": str, "evidence_complete": bool, "created": str,
     "speedup_again": type(None), "withdrawn": bool,
+    "judgement": dict, "weaker": list,
 }
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from asmevo.__main__ import config_folder
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import TimingSource
+from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError
+from asmevo.registry.judgement import LEAST, MOST
 from asmevo.registry.pull import pull
 from asmevo.registry.registry import Registry
+from tests.registry.conftest import STRICT
 
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
@@ -148,6 +154,103 @@ def test_modelled_row_relabelled_as_measured(scene: Scene) -> None:
     scene.commit("c", number=1, source=TimingSource.MODELLED)
     execute(scene, "UPDATE replacement SET timing_source = 'measured'")
     assert refusal(scene) is PullRefusal.EVIDENCE_INCOMPLETE
+
+
+@pytest.mark.parametrize("named", ["replacement", "timing", "run", "source"])
+def test_an_emulator_has_measured_nothing(scene: Scene, named: str) -> None:
+    """Whoever alters every row that says so is still told by the name of the device."""
+    scene.commit("c", number=1)
+    execute(scene, "UPDATE run SET device_source = 'modelled'" if named == "source" else
+            f"UPDATE {named} SET device = 'emulator:gfx942:mi300x'")
+    with pytest.raises(PullError, match=r"called measured, but its (device 'emulator:gfx942:mi300x'"
+                                         r" is an emulator|run .* timings are modelled)") as caught:
+        pull(scene.registry, original=scene.original.sha256)
+    assert caught.value.code is PullRefusal.EVIDENCE_INCOMPLETE
+
+
+def test_another_device_than_the_run_had(scene: Scene) -> None:
+    scene.commit("c", number=1)
+    execute(scene, "UPDATE replacement SET device = 'device-other'")
+    assert refusal(scene) is PullRefusal.EVIDENCE_INCOMPLETE
+
+
+@pytest.mark.parametrize("speedup", ["'abc'", "9e999", "x'00'"])
+@pytest.mark.parametrize("table", ["replacement", "second_timing"])
+def test_a_speedup_that_is_no_number(scene: Scene, table: str, speedup: str) -> None:
+    scene.commit("c", number=1)
+    scene.registry.record_second_timing(
+        "c", 1.2, Verdict(Gate.G3, Outcome.PASS, "ok", ""), confirmed=True)
+    execute(scene, f"UPDATE {table} SET speedup = {speedup}")
+    with pytest.raises(RegistryError, match=r"is not a positive number|malformed row") as caught:
+        pull(scene.registry, original=scene.original.sha256)
+    assert "\n" not in str(caught.value)
+
+
+WEAKER = [
+    ({"cosine": 1e-5}, "gates.cosine was 1e-05, below 0.9999"),
+    ({"max_abs": 1e30}, "gates.max_abs was 1e+30, above 0.001"),
+    ({"repeats": 2}, "gates.repeats was 2, below 3"),
+    ({"precision_slack": 9.0}, "gates.precision_slack was 9, above 0.05"),
+    ({"sanitize": False}, "gates.sanitize was off"),
+    ({"extra_ops": ("s_trap",)}, "gates.extra_ops allowed s_trap"),
+    ({"epsilon": 0.0}, "gates.epsilon was 0, below 0.002"),
+    ({"s_floor": 0.5}, "gates.s_floor was 0.5, below 1"),
+    ({"replaced": ("equality=my.Gate",)}, "gates.equality=my.Gate replaced a built-in gate"),
+    ({"held_out": 0}, "no dispatch was held out"),
+    ({"dispatches": 0}, "it was judged on no dispatch"),
+    (None, "it is not recorded by which thresholds it was judged"),
+]
+
+
+@pytest.mark.parametrize(("changed", "words"), WEAKER)
+def test_weaker_gates_need_to_be_asked_for(
+        scene: Scene, changed: dict[str, Any] | None, words: str) -> None:
+    judged = None if changed is None else replace(STRICT, **changed)
+    weak = scene.commit("weak", number=1, speedup=9.0, judged=judged)
+    assert weak.weaknesses == (words,)
+    with pytest.raises(PullError, match="--allow-weaker") as caught:
+        pull(scene.registry, original=scene.original.sha256)
+    assert words in str(caught.value)
+    assert caught.value.code is PullRefusal.WEAKER_GATES
+    assert scene.registry.find_replacement(scene.original.sha256) is None
+    assert pull(scene.registry, original=scene.original.sha256, allow_weaker=True).record == weak
+    strict = scene.commit("strict", number=2, speedup=1.1)
+    assert pull(scene.registry, original=scene.original.sha256).record == strict
+
+
+def test_stricter_gates_are_as_good(scene: Scene) -> None:
+    judged = replace(STRICT, cosine=1.0, max_abs=0.0, repeats=9, epsilon=0.1, k=2.0)
+    assert scene.commit("c", number=1, judged=judged).weaknesses == ()
+    pull(scene.registry, original=scene.original.sha256)
+
+
+@pytest.mark.parametrize("value", ["'[]'", "'{}'", "json_set(data, '$.cosine', 'x')",
+                                   "json_set(data, '$.repeats', json('true'))"])
+def test_a_malformed_judgement(scene: Scene, value: str) -> None:
+    scene.commit("c", number=1)
+    execute(scene, f"UPDATE judgement SET data = {value}")
+    with pytest.raises(RegistryError, match="how a replacement was judged"):
+        pull(scene.registry, original=scene.original.sha256)
+
+
+def test_a_registry_of_the_fourth_schema(scene: Scene) -> None:
+    """What it committed counts as weaker, for nothing says otherwise; the next writer adds to it.
+    """
+    scene.commit("old", number=1)
+    scene.registry.close()
+    execute(scene, "DROP TABLE judgement")
+    execute(scene, "UPDATE registry_schema SET version = 4")
+    scene.registry = Registry(scene.registry.path)
+    assert refusal(scene) is PullRefusal.WEAKER_GATES
+    new = scene.commit("new", number=2)
+    assert new.judgement == STRICT
+    assert pull(scene.registry, original=scene.original.sha256).record == new
+
+
+def test_the_defaults_are_those_of_the_configuration() -> None:
+    text = (Path(config_folder()) / "gates" / "default.yaml").read_text()
+    for name, value in {**LEAST, **MOST}.items():
+        assert re.search(rf"^{name}: {value:g}\b", text, re.MULTILINE), name
 
 
 def test_importing_pull_is_light() -> None:

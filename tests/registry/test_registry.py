@@ -126,7 +126,7 @@ def test_run(scene: Scene) -> None:
     registry = scene.registry
     run = registry.run(scene.run_id)
     assert (run.task, run.status, run.seed, run.device, run.device_source) == (
-        "optimize", RunStatus.RUNNING, 1, "emulator:gfx942", "modelled")
+        "optimize", RunStatus.RUNNING, 1, "device-measured", "measured")
     assert run.package_version == asmevo.__version__
     assert run.toolchain == {"assembler": "22.1"}
     assert registry.load_text(run.config_sha256) == "search: {seed: 1}\n"

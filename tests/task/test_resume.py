@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +105,26 @@ def test_a_larger_budget_goes_on_with_a_run_that_had_ended(tmp_path: Path) -> No
     assert second["spent"]["attempts"] == 6  # type: ignore[index]
     attempts = [e.attempt for e in events_of(tmp_path) if isinstance(e, Attempted)]
     assert attempts == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("kind", ["attempted", "committed", "replacement"])
+def test_a_speedup_that_the_timings_do_not_bear_out(tmp_path: Path, whole: Path,
+                                                    kind: str) -> None:
+    """Whoever alters it would have a search build on what is no faster."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    with closing(sqlite3.connect(tmp_path / "registry" / "asmevo.db")) as connection:
+        connection.execute(
+            "UPDATE replacement SET speedup = 8.5" if kind == "replacement" else
+            "UPDATE search_event SET data = json_set(data, '$.speedup', 8.5) WHERE id = (SELECT "
+            f"min(id) FROM search_event WHERE kind = '{kind}' AND data ->> 'speedup' IS NOT NULL)")
+        connection.commit()
+    [result] = results(whole)
+    done = run(tmp_path, *SEARCH, "search.budget.attempts=14",
+               f"search.resume={result['run_id']}")
+    assert done.returncode == 2, done.stdout + done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "of the run has a speedup of" in last
+    assert last.endswith("the registry was altered")
 
 
 def test_what_cannot_be_resumed_is_said_in_one_sentence(whole: Path) -> None:
