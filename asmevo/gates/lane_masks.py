@@ -21,7 +21,7 @@ from asmevo.isa.loop_masks import TURNS, Carried, complemented
 from asmevo.isa.value_numbers import Numbers
 
 _MOST_TURNS = 64
-_MOST_STEPS = 20_000
+_MOST_STEPS = 5_000
 
 # A condition of lanes, or another value, and whether it keeps lanes or drops them.
 Literal = tuple[int, bool]
@@ -216,7 +216,8 @@ class LeavingLanes:
 class _Walk:
     """One way through the parts of a mask.
 
-    ``given`` are masks known to hold: what is under them need not be looked at again.
+    ``given`` are masks that lanes are known to be in, and, as -1 - n, those they are known not to
+    be in: what else is made of these need not be looked at again.
     """
 
     def __init__(self, numbers: Numbers, word: int) -> None:
@@ -235,7 +236,8 @@ class _Walk:
 
     def collect(self, number: int, keeps: bool, given: frozenset[int]) -> None:
         """Find all conditions, each with whether it keeps lanes or drops them."""
-        if number in given or number in (self.numbers.zero, self.numbers.ones):
+        if number in given or ~number in given or number in (
+                self.numbers.zero, self.numbers.ones):
             return
         key = number, keeps, given
         if key in self._seen:
@@ -254,9 +256,8 @@ class _Walk:
         form = self.numbers.forms[number]
         if form[0] == "and":
             parts = self.numbers.parts(number)
-            # Younger ones under older ones: of two masks only the younger is made of the other.
-            for part in parts:
-                self.collect(part, keeps, given | {p for p in parts if p < part})
+            for part, under in self._under(parts, given):
+                self.collect(part, keeps, under)
         elif form[0] in ("or", "merge"):
             for part in self.numbers.parts(number):
                 self.collect(part, keeps, given)
@@ -268,7 +269,7 @@ class _Walk:
         """What holds for every lane of a mask (of its complement); ``None`` if it has no lanes."""
         if number in given or number == self.numbers.ones:
             return frozenset() if keeps else None
-        if number == self.numbers.zero:
+        if number == self.numbers.zero or ~number in given:
             return None if keeps else frozenset()
         key = number, keeps, given
         if key in self._common:
@@ -291,9 +292,8 @@ class _Walk:
             return self._shared(self.common(part, keeps, under) for part, under in parts)
         form = self.numbers.forms[number]
         if form[0] == "and":
-            members = self.numbers.parts(number)
-            each = [self.common(part, keeps, given | {p for p in members if p < part})
-                    for part in members]
+            each = [self.common(part, keeps, under)
+                    for part, under in self._under(self.numbers.parts(number), given)]
             return self._joined(each) if keeps else self._shared(each)
         if form[0] == "or":
             each = [self.common(part, keeps, given) for part in self.numbers.parts(number)]
@@ -318,6 +318,24 @@ class _Walk:
         for one in each:
             if one is not None:
                 found = one if found is None else found & one
+        return found
+
+    def _under(self, parts: Sequence[int], given: frozenset[int]
+               ) -> list[tuple[int, frozenset[int]]]:
+        """The parts of a conjunction, younger ones under older ones: of two masks only the younger
+        can be made of the other."""
+        found = []
+        for part in sorted(parts):
+            if part in given:
+                continue
+            found.append((part, given))
+            more = {part}
+            inner = complemented(part, self.numbers)
+            if inner is not None:
+                more.add(~inner)
+                if self.numbers.forms[inner][0] == "or":
+                    more.update(~p for p in self.numbers.parts(inner))
+            given |= more
         return found
 
     def _literal(self, number: int, keeps: bool) -> Literal:
@@ -353,7 +371,8 @@ class _Walk:
         _, mask, loop = carried
         entry: frozenset[int] = frozenset()
         turn: frozenset[int] = frozenset()
-        held = {carried[1].hole for carried in map(self._carried, given) if carried is not None}
+        held = {carried[1].hole for n in given if n >= 0
+                for carried in (self._carried(n),) if carried is not None}
         for other in loop:
             if other.kind == "and" and other.hole != mask.hole and other.hole in held:
                 entry |= self._members(other.entries)
@@ -362,8 +381,8 @@ class _Walk:
         for update in mask.updates:
             parts = self.numbers.parts(update)
             if mask.kind == "and":
-                found += [(p, frozenset(q for q in parts if q < p or q == mask.hole))
-                          for p in parts if p != mask.hole]
+                found += [(p, under | {mask.hole})
+                          for p, under in self._under(parts, frozenset()) if p != mask.hole]
             else:
                 found += [(p, turn) for p in parts if p != mask.hole]
         return found
