@@ -124,7 +124,8 @@ def pooled(capture: Capture) -> Capture:
 def test_a_pool_is_taken_apart(subject: Subjects) -> None:
     """Roles, extents and pointers come back from memory in which nothing is marked."""
     made = subject("kernel=aiter_topksoftmax", "kernel.shapes=[{T:1024,S:8}]",
-                   "oracle.families=[normal]", "kernel.held_out_shapes=[]")
+                   "oracle.families=[normal]", "oracle.extreme_families=[]",
+                   "kernel.held_out_shapes=[]")
     (dispatch,) = made.dispatches.values()
     declared = made.recorder.record(dispatch)
     capture = made.recorder.reduced(pooled(declared), PAGE)

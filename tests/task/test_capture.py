@@ -60,7 +60,7 @@ def test_what_is_recorded(run: Callable[..., Result], tmp_path: Path,
 
 
 def test_a_dispatch_that_is_not_there(run: Callable[..., Result]) -> None:
-    with pytest.raises(ConfigError, match=r"no dispatch 'T51' \(T50_S8-normal, T13_S8-wide\)"):
+    with pytest.raises(ConfigError, match=r"no dispatch 'T51' \(T50_S8-normal, T13_S8-wide, "):
         run("task=capture", *SMALL, "task.dispatches=[T51]")
 
 

@@ -25,13 +25,15 @@ from tests.cheats.conftest import configured
 # are tiny, and it is all that counts.
 TINY_HELD_OUT = (
     "kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[{M:4}]",
-    "oracle.families=[normal]", "oracle.held_out_families=[tiny]")
+    "oracle.families=[normal]", "oracle.held_out_families=[tiny]", "oracle.extreme_families=[]")
 NO_TINY = ("kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
-           "oracle.families=[normal]", "oracle.held_out_families=[normal]")
+           "oracle.families=[normal]", "oracle.held_out_families=[normal]",
+           "oracle.extreme_families=[]")
 EPSILON = "v_add_f32_e64 v14, v14, s28"
+HALF = "v_fma_f32 v14, s28, 0.5, v14"
 
 
-class DropsEpsilon:
+class HalvesEpsilon:
     """Proposes the one wrong edit."""
 
     def __init__(self, **settings: object) -> None:
@@ -39,18 +41,18 @@ class DropsEpsilon:
 
     def propose(self, evidence: Evidence) -> Iterator[Proposal]:
         at = evidence.lines.index(EPSILON)
-        yield Proposal((Edit(evidence.kernel, at, at + 1, ("s_nop 0",), "no epsilon"),),
-                       "drops-epsilon", Direction.SIMPLIFICATION, "who needs it")
+        yield Proposal((Edit(evidence.kernel, at, at + 1, (HALF,), "half of epsilon"),),
+                       "halves-epsilon", Direction.SIMPLIFICATION, "half is enough")
 
 
-PROPOSER = "proposer._target_=tests.task.test_counterexamples.DropsEpsilon"
+PROPOSER = "proposer._target_=tests.task.test_counterexamples.HalvesEpsilon"
 
 
 def wrong(session: Session) -> tuple[str, str]:
-    """Last gate and code for the candidate without epsilon."""
+    """Last gate and code for the candidate that adds half of epsilon."""
     lines = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
     at = lines.index(EPSILON)
-    edit = Edit(session.symbol, at, at + 1, ("s_nop 0",), "no epsilon")
+    edit = Edit(session.symbol, at, at + 1, (HALF,), "half of epsilon")
     _, verdicts = session.gates.judge(session.baseline, session.toolchain,
                                       assembly=session.assembly.apply([edit]))
     return verdicts[-1].gate.value, verdicts[-1].code
@@ -130,7 +132,7 @@ def test_workers_judge_by_the_same(taught: Path) -> None:
 def test_no_more_are_kept_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                                  limit: str) -> None:
     overrides = ("kernel=aiter_layer_norm", "kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[]",
-                 "oracle.families=[normal,tiny,wide,boundary]")
+                 "oracle.families=[normal,tiny,wide,boundary]", "oracle.extreme_families=[]")
     session = configured(tmp_path, *overrides)
     registry: Registry = session.registry
     registry.record_original(session.code_object, "test")
