@@ -30,7 +30,7 @@ THREATS = (
                   replaced("global_load_dword v3, v2", "s_or_b64 exec, exec, s[12:13]",
                            "global_load_dword v3, v2, s[6:7] sc1",
                            "s_and_b64 exec, exec, vcc")),
-           Gate.G2, (*LAUNCH, "fault-memory"), Weaker.STATIC),
+           Gate.G2, (*LAUNCH, "fault-memory")),
     Threat("B16", "a jump over work leads on where lanes are on", "scaled_sum",
            edited(replaced("v_mul_f32_e32 v4, s11, v3", "s_cbranch_execnz .Lidle",
                            "v_mul_f32_e32 v4, s11, v3", ".Lidle:")),

@@ -19,7 +19,7 @@ THREATS = (
     Threat("B20", "every summand is too large by less than the bound", "scaled_sum",
            # 2^-17 of it, still far above what the order of additions makes.
            edited(before(_ATOMIC, "v_mul_f32_e32 v6, 0x37000000, v4", "v_add_f32_e32 v4, v6, v4")),
-           Gate.G2, ("less-precise",), Weaker.STATIC),
+           Gate.G2, ("less-precise",)),
     Threat("B20", "summands are cut to bf16", "scaled_sum",
            edited(before(_ATOMIC, "v_and_b32_e32 v4, 0xffff0000, v4")),
            Gate.G2, ("outside-envelope", "max-abs")),

@@ -102,7 +102,9 @@ WRONG = {
     "undefined register": (
         _replaced("v_add_f32_e64 v14, v14, s28", "v_add_f32_e64 v14, v14, v250"), Gate.G1),
     "out of bounds": (_replaced("s_mov_b32 s49, 0x1000", "s_mov_b32 s49, 0x1000000"), Gate.G2),
-    "wrong epsilon": (_removed("v_add_f32_e64 v14, v14, s28"), Gate.G2),
+    "wrong epsilon": (_replaced(
+        "v_add_f32_e64 v14, v14, s28", "v_fma_f32 v14, s28, 0.5, v14"), Gate.G2),
+    "no epsilon": (_removed("v_add_f32_e64 v14, v14, s28"), Gate.G1),
     "endless loop": (_replaced("s_cmp_eq_u32 s53, 1", "s_cmp_eq_u32 s53, -1"), Gate.G2),
     "not assembly": (_inserted("v_nonsense v0"), Gate.G0),
     "reads a file": (_inserted('.incbin "/etc/passwd"'), Gate.G0),

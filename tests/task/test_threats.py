@@ -107,8 +107,8 @@ def test_a_terminal_shows_rows_and_the_verdict(
 def test_markdown_of_hostile_names() -> None:
     entry = {"row": "B1", "title": "a|b<script>", "kernel": "k", "kind": "cheat",
              "judgement": "CHEAT SUCCEEDED", "gate": "G4", "code": "ok", "as_told": False,
-             "without": "static checks", "believed": True, "speedup": 2.0}
-    details = {"threats": [entry], "counts": {"CHEAT SUCCEEDED": 1}}
+             "without": "static checks", "believed": True, "speedup": 2.0, "depth": None}
+    details = {"threats": [entry], "counts": {"CHEAT SUCCEEDED": 1}, "shallow": 0}
     text = markdown(details, "d")
     assert r"| B1 | a\|b&lt;script> | k | CHEAT SUCCEEDED | G4 | ok (another than named) | " in text
     assert "believed, 2.000x" in text
