@@ -41,7 +41,7 @@ class DeclaredOracle:
 
     families: Sequence[str] = ("normal", "tiny", "boundary")
     held_out_families: Sequence[str] = ("normal", "wide")
-    extreme_families: Sequence[str] = ("peaks", "masked")
+    extreme_families: Sequence[str] = ()
     seed: int = 0
     guard: int = 4096
 

@@ -22,7 +22,7 @@ from asmevo.validation.row import Basis, Confidence, RowError, ValidationRow
 from asmevo.validation.tuned import tuned_validation
 
 # The contents of its buffers do not decide what a loop does, or when.
-_ZEROS = DeclaredOracle(families=("zeros",), extreme_families=())
+_ZEROS = DeclaredOracle(families=("zeros",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def dispatches(of: Kernel | None = None, **oracle: Any) -> tuple[Dispatch, ...]:
 
 
 def test_one_dispatch_for_each_shape_and_family() -> None:
-    made = dispatches()
+    made = dispatches(extreme_families=("peaks", "masked"))
     assert [(d.name, d.held_out) for d in made] == [
         ("M64-normal", False), ("M64-tiny", False), ("M64-boundary", False),
         ("M100-normal", False), ("M100-tiny", False), ("M100-boundary", False),
