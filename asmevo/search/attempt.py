@@ -95,8 +95,9 @@ class Attempt:
     ``code`` are the built object's bytes, ``None`` when it did not build; ``assembly`` the edited
     text of a candidate that passed; ``timings`` pairs the original's and the candidate's timing of
     each timed dispatch. ``exposed_by`` is the SHA-256 of the dispatch on which it was wrong; it is
-    not for proposers, as it may be held out. ``seconds`` is what judging it took, ``spent`` what
-    proposing it cost. ``parents`` are those of a composition.
+    not for proposers, as it may be held out. ``seconds`` is what judging it took, ``proposing`` the
+    seconds in the proposer since the attempt before, ``spent`` what that cost. ``parents`` are
+    those of a composition.
     """
 
     worker: int
@@ -112,6 +113,7 @@ class Attempt:
     resources: Resources | None = None
     exposed_by: str | None = None
     seconds: float = 0.0
+    proposing: float = 0.0
     spent: Spending = NOTHING_SPENT
     parents: tuple[ParentFact, ...] = ()
     assignment: int = 0
@@ -134,9 +136,9 @@ class Finish:
     """The end of an assignment; ``exhausted`` when the proposer had nothing new left.
 
     ``duplicates`` were not judged again, ``blocked`` not judged for their kind. ``busy`` is the
-    worker's seconds, ``gates`` those of them inside the gates and ``proposing`` those in the
-    proposer, ``spent`` what no attempt has accounted for. ``kept`` names the parts in the final
-    state of a composition, whose verified speedup is ``speedup``.
+    worker's seconds and ``gates`` those of them inside the gates; ``proposing`` are seconds in the
+    proposer, and ``spent`` what it cost, that no attempt has accounted for. ``kept`` names the
+    parts in the final state of a composition, whose verified speedup is ``speedup``.
     """
 
     assignment: int

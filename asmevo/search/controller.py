@@ -246,7 +246,8 @@ class Controller:
             assumption=proposal.assumption, fingerprint=attempt.fingerprint,
             verdicts=tuple(_fact(verdict) for verdict in verdicts), edits=len(proposal.edits),
             windows=windows, speedup=attempt.speedup, sha256=attempt.sha256,
-            took=attempt.seconds, duplicate=duplicate, node=node.number if node else None,
+            took=attempt.seconds, proposing=attempt.proposing, duplicate=duplicate,
+            node=node.number if node else None,
             gain=math.log(node.speedup / best) if node else 0.0, tokens=attempt.spent.tokens,
             cost=attempt.spent.cost, parents=parents))
         events: list[AnyEvent] = [event]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol, Union, get_args, get_origin, get_type_hints
 
@@ -133,8 +133,9 @@ class Attempted(Event):
     ``windows`` are the changed instructions of the base, ``(start, stop)`` each; ``edits`` how many
     edits it has. ``candidate`` is its id in the registry, empty for a ``duplicate`` of what
     another worker had judged before. ``speedup`` is over the original. ``node`` is set for a
-    commit. ``took`` is the seconds of judging; ``tokens`` and ``cost`` (USD) what proposing cost.
-    ``parents`` are those of a composition.
+    commit. ``took`` is the seconds of judging, ``proposing`` those in the proposer since the
+    attempt before; ``tokens`` and ``cost`` (USD) what that cost. ``parents`` are those of a
+    composition.
     """
 
     kind: ClassVar[str] = "attempted"
@@ -156,6 +157,7 @@ class Attempted(Event):
     speedup: float | None = None
     sha256: str | None = None
     took: float = 0.0
+    proposing: float = 0.0
     duplicate: bool = False
     node: int | None = None
     gain: float = 0.0
@@ -180,9 +182,9 @@ class Finished(Event):
     """An assignment ended; ``exhausted`` when nothing new was left to propose.
 
     ``duplicates`` were proposed again and not judged, ``blocked`` not judged because their kind had
-    failed too often. ``busy`` is the worker's seconds, ``gates`` those of them inside the gates and
-    ``proposing`` those in the proposer.
-    ``tokens`` and ``cost`` are what was spent and belongs to no attempt.
+    failed too often. ``busy`` is the worker's seconds and ``gates`` those of them inside the gates.
+    ``proposing`` are seconds in the proposer, and ``tokens`` and ``cost`` what was spent, that
+    belong to no attempt.
     """
 
     kind: ClassVar[str] = "finished"
@@ -324,17 +326,6 @@ class Observer(Protocol):
     """
 
     def happened(self, event: AnyEvent) -> None: ...
-
-
-@dataclass(frozen=True)
-class Observers:
-    """Tells several observers in turn."""
-
-    members: tuple[Observer, ...] = field(default=())
-
-    def happened(self, event: AnyEvent) -> None:
-        for member in self.members:
-            member.happened(event)
 
 
 def from_json(data: Mapping[str, Any]) -> AnyEvent:

@@ -114,7 +114,9 @@ def explore(bench: Bench, assignment: Assignment) -> Generator[Attempt, None, Fi
         barren = 0
         left -= 1
         reached = attempt.passed and _fast(attempt.speedup, assignment)
-        yield replace(attempt, spent=source.spending(), parents=source.parents,
+        # With the attempt and not with the end, which a search that is over does not wait for.
+        taken, proposing = proposing, 0.0
+        yield replace(attempt, proposing=taken, spent=source.spending(), parents=source.parents,
                       assignment=assignment.number)
         if source.overspent():
             break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from asmevo.search.attempt import Attempt
@@ -19,18 +18,3 @@ class Journal(Protocol):
         """``attempt`` is what an `Attempted` among them is about, unless that is a duplicate;
         ``node`` belongs to a `Committed`."""
         ...
-
-
-@dataclass
-class MemoryJournal:
-    """Keeps events for as long as the process lives."""
-
-    entries: list[tuple[AnyEvent, Attempt | None, Node | None]] = field(default_factory=list)
-
-    def write(self, events: Sequence[AnyEvent], attempt: Attempt | None = None,
-              node: Node | None = None) -> None:
-        self.entries += [(event, attempt, node) for event in events]
-
-    @property
-    def events(self) -> tuple[AnyEvent, ...]:
-        return tuple(event for event, _, _ in self.entries)

@@ -70,6 +70,7 @@ class Tally:
                   parts: Sequence[Share] | None = None) -> None:
         """Count an attempt; ``parts`` say how a composition's gain is shared out."""
         self.gate_seconds += event.took
+        self.proposing_seconds += event.proposing
         if event.duplicate:
             self.duplicates += 1
             return

@@ -22,15 +22,16 @@ from asmevo.propose.proposal import Direction, Proposal, Proposals, Spending
 from asmevo.search.attempt import Assignment, Attempt, Finish
 from asmevo.search.budget import Budget
 from asmevo.search.controller import Composing, Controller
-from asmevo.search.events import AnyEvent, Observers, Started
+from asmevo.search.events import AnyEvent, Started
 from asmevo.search.executor import Executor, InlineExecutor
 from asmevo.search.explore import explore
 from asmevo.search.fingerprint import fingerprint
-from asmevo.search.journal import Journal, MemoryJournal
+from asmevo.search.journal import Journal
 from asmevo.search.lineage import Lineage, Node, Resources
 from asmevo.search.planner import GreedyPlanner, Planner
 from asmevo.search.state import State
 from asmevo.search.supervision import Supervision, Thresholds
+from tests.search.memory_journal import MemoryJournal
 
 KERNEL = "k"
 RESOURCES = Resources(8, 16, 0)
@@ -167,7 +168,7 @@ def controller(
     return Controller(
         of or state(root(bench.costs), attempts=attempts, seed=seed), gate or CommitGate(),
         planner or GreedyPlanner(), executor or InlineExecutor(bench),
-        journal or MemoryJournal(), Observers((Watcher(),)),
+        journal or MemoryJournal(), Watcher(),
         Started(run_id="run", kernel=KERNEL, original_sha256="0" * 64), workers=workers,
         composing=composing or Composing(), patience=patience)
 

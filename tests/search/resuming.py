@@ -8,8 +8,8 @@ from asmevo.propose.proposal import Direction
 from asmevo.search.attempt import Attempt
 from asmevo.search.controller import Controller
 from asmevo.search.events import AnyEvent
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.lineage import Node
+from tests.search.memory_journal import MemoryJournal
 
 
 class Killed(BaseException):

@@ -13,9 +13,9 @@ from asmevo.search.attempt import Assignment
 from asmevo.search.composition import INTEGRATOR, disjoint, joined, rebased
 from asmevo.search.controller import Composing
 from asmevo.search.events import Assigned, Attempted, Committed, Composed
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import GreedyPlanner
 from tests.search.fakes import KERNEL, FakeBench, controller, costs_of, root, state
+from tests.search.memory_journal import MemoryJournal
 
 COUNT = 12
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from asmevo.gates.commit import CommitGate
 from asmevo.gates.verdict import Gate, Outcome
 from asmevo.propose.proposal import Direction
 from asmevo.search.budget import Budget
 from asmevo.search.controller import Composing, Controller
 from asmevo.search.events import Assigned, Attempted, Committed, Ended, Fault, Finished, Started
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import GreedyPlanner, TeamPlanner
 from asmevo.search.supervision import Thresholds
 from tests.search.fakes import FakeBench, controller, costs_of, facts, lineage_of, root, state
+from tests.search.memory_journal import MemoryJournal
 
 OFF = Thresholds(no_progress=10_000, repeats=1.0, window=10_000, faults=10_000, levels=0)
 
@@ -193,6 +196,38 @@ def test_workers_that_always_fail_end_the_search() -> None:
     made = controller(Broken(), attempts=1000)
     assert made.run() == "faults"
     assert made.state.tally.faults == 20
+
+
+def test_proposing_is_counted_where_the_budget_cuts_an_assignment_short() -> None:
+    """The end of that assignment, which the search does not wait for, is not where it is told."""
+    class Slow(FakeBench):
+        def propose(self, assignment):  # type: ignore[no-untyped-def]
+            source = super().propose(assignment)
+            while True:
+                time.sleep(0.02)
+                yield next(source)
+
+    made = controller(Slow(), attempts=5, gate=CommitGate(epsilon=9.0))
+    assert made.run() == "attempts"
+    assert not [e for e in events(made) if isinstance(e, Finished)]
+    attempts = [e for e in events(made) if isinstance(e, Attempted)]
+    assert all(e.proposing >= 0.02 for e in attempts)
+    assert made.state.tally.proposing_seconds == pytest.approx(sum(e.proposing for e in attempts))
+
+
+def test_proposing_that_led_to_no_attempt_is_counted_once() -> None:
+    class Repeats(FakeBench):
+        def propose(self, assignment):  # type: ignore[no-untyped-def]
+            first = next(super().propose(assignment))
+            yield first
+            time.sleep(0.05)
+            yield first
+
+    made = controller(Repeats(), of=state(root(), thresholds=OFF), gate=CommitGate(epsilon=9.0))
+    made.run()
+    [attempt] = [e for e in events(made) if isinstance(e, Attempted)]
+    first = next(e for e in events(made) if isinstance(e, Finished))
+    assert attempt.proposing < 0.05 <= first.proposing
 
 
 def test_ctrl_c_is_an_end_that_is_recorded() -> None:

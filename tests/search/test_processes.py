@@ -13,7 +13,6 @@ import pytest
 from asmevo.gates.commit import CommitGate
 from asmevo.search.attempt import Attempt, Finish, Lost
 from asmevo.search.events import Attempted, Ended, Fault
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import GreedyPlanner, TeamPlanner
 from asmevo.search.processes import ProcessExecutor
 from tests.search.fakes import (
@@ -23,6 +22,7 @@ from tests.search.fakes import (
     facts,
     lineage_of,
 )
+from tests.search.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from asmevo.search.events import Attempted, Fault
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import TeamPlanner
 from asmevo.search.ray_executor import RayError, RayExecutor
 from tests.search.fakes import FakeBench, controller, facts, lineage_of
+from tests.search.memory_journal import MemoryJournal
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'asmevo[ray]'")
 

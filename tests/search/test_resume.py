@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from asmevo.search.events import AnyEvent, Attempted, Ended, Resumed
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import TeamPlanner
 from asmevo.search.supervision import Thresholds
 from tests.search.fakes import FakeBench, controller, facts, lineage_of, root, state
+from tests.search.memory_journal import MemoryJournal
 from tests.search.resuming import Dying, Killed, restore
 
 THRESHOLDS = Thresholds(no_progress=8, window=8, hypothesis=3, redirects=1)

@@ -19,10 +19,10 @@ from asmevo.search.events import (
     Finished,
     Redirected,
 )
-from asmevo.search.journal import MemoryJournal
 from asmevo.search.planner import GreedyPlanner, TeamPlanner
 from asmevo.search.supervision import SupervisionError, Thresholds
 from tests.search.fakes import FakeBench, controller, costs_of, root, state
+from tests.search.memory_journal import MemoryJournal
 from tests.search.test_composition import edit
 
 NEVER = CommitGate(epsilon=9.0)
