@@ -150,10 +150,6 @@ class Numbers:
             total[number] = made
         return self._of_linear(constant + factor * more, total)
 
-    def without_constant(self, number: int) -> int:
-        """A sum without its constant."""
-        return self._of_linear(0, dict(self.linear(number)[1]))
-
     def without_term(self, number: int, term: int) -> int:
         """A sum without one of its terms."""
         constant, terms = self.linear(number)

@@ -169,15 +169,6 @@ class SearchState:
     def commits(self) -> int:
         return max(len(self.nodes) - 1, 0)
 
-    @property
-    def best_path(self) -> frozenset[int]:
-        """Numbers of the nodes from the original to the best."""
-        path, node = set(), self.best
-        while node is not None and node.number not in path:
-            path.add(node.number)
-            node = None if node.parent is None else self.nodes[node.parent]
-        return frozenset(path)
-
     def happened(self, event: AnyEvent) -> None:
         """Take one more event into account."""
         self.seconds = max(self.seconds, event.seconds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from asmevo.propose.scheduler.layout import Layout, Order
 
@@ -121,14 +121,3 @@ def crossed(layout: Layout, first: Order, second: Order, rng: random.Random) -> 
     head = first[:cut]
     taken = set(head)
     return (*head, *(k for k in second if k not in taken))
-
-
-def is_legal(layout: Layout, order: Sequence[int]) -> bool:
-    """Whether an order keeps every dependence."""
-    seen: set[int] = set()
-    kept = set(order)
-    for k in order:
-        if not (layout.constraints.before[k] & kept) <= seen:
-            return False
-        seen.add(k)
-    return True
