@@ -17,7 +17,7 @@ from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import identity
 from asmevo.dispatch.captured.folder import read_capture
 from asmevo.dispatch.captured.source import CapturedObject
-from asmevo.registry.__main__ import main
+from asmevo.registry.command.line import main
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import SCHEMA_VERSION
 from asmevo.registry.records import CaptureReason

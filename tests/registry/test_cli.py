@@ -18,7 +18,7 @@ import pytest
 import asmevo
 from asmevo.device.device import TimingSource
 from asmevo.gates.verdict import Gate, Outcome
-from asmevo.registry.__main__ import main
+from asmevo.registry.command.line import main
 from asmevo.registry.records import CandidateStatus
 
 if TYPE_CHECKING:
