@@ -86,8 +86,6 @@ class Database:
 
     def _opened(self, *, create: bool) -> Engine:
         if self._engine is not None and self._pid == os.getpid():
-            if create and self._version < SCHEMA_VERSION:
-                self._upgrade(self._engine)
             return self._engine
         self.close()
         if not self.file.exists():
@@ -97,7 +95,7 @@ class Database:
         engine = _engine(_uri(self.file), self._busy_timeout_s)
         try:
             self._check_schema(engine)
-            if create and self._version < SCHEMA_VERSION:
+            if self._version < SCHEMA_VERSION:
                 self._upgrade(engine)
         except BaseException:
             engine.dispose()
@@ -121,9 +119,16 @@ class Database:
         self._version = versions[0]
 
     def _upgrade(self, engine: Engine) -> None:
-        """Readers of an older schema only lack what it does not have; a writer changes it."""
-        with engine.execution_options(**{_WRITE: True}).begin() as connection:
-            upgrade(connection)
+        try:
+            with engine.execution_options(**{_WRITE: True}).begin() as connection:
+                upgrade(connection)
+        except DBAPIError as error:
+            if self._reason(error.orig).endswith("is read-only"):
+                raise RegistryError(
+                    f"registry {self.file} has schema version {self._version}, which has to be "
+                    f"brought to version {SCHEMA_VERSION} by someone who may write it; any "
+                    "command of asmevo-registry does so") from error
+            raise
         self._version = SCHEMA_VERSION
 
     @contextmanager

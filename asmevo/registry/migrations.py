@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from asmevo.registry.models import SCHEMA_VERSION, Table
+from asmevo.registry.row_digest import COLUMN, values_digest
 
 OLDEST = 1
 """The oldest schema that can still be read and brought up to date."""
@@ -32,8 +33,23 @@ def _judgements(connection: Connection) -> None:
     Table.metadata.tables["judgement"].create(connection, checkfirst=True)
 
 
+def _digests(connection: Connection) -> None:
+    """Version 6 has a digest in every row, and tables of statements and signatures more."""
+    for table in Table.metadata.sorted_tables:
+        if table.name in ("statement", "signature"):
+            table.create(connection, checkfirst=True)
+            continue
+        connection.exec_driver_sql(
+            f"ALTER TABLE {table.name} ADD COLUMN {COLUMN} VARCHAR(64) DEFAULT '' NOT NULL")
+        [key] = table.primary_key.columns
+        for row in connection.execute(select(table)).mappings().all():
+            connection.execute(table.update().where(key == row[key.name]).values(
+                digest=values_digest(table, dict(row))))
+
+
 _STEPS: Mapping[int, Callable[[Connection], None]] = {
-    1: _captures, 2: _second_timings, 3: _search_events, 4: _judgements}
+    1: _captures, 2: _second_timings, 3: _search_events, 4: _judgements,
+    5: _digests}
 
 
 def upgrade(connection: Connection) -> None:
@@ -44,4 +60,9 @@ def upgrade(connection: Connection) -> None:
     version = connection.exec_driver_sql("SELECT version FROM registry_schema").scalar_one()
     for step in range(version, SCHEMA_VERSION):
         _STEPS[step](connection)
-    connection.exec_driver_sql("UPDATE registry_schema SET version = ?", (SCHEMA_VERSION,))
+    if version == SCHEMA_VERSION:
+        return
+    schema = Table.metadata.tables["registry_schema"]
+    [row] = connection.execute(select(schema)).mappings()
+    new = {**row, "version": SCHEMA_VERSION}
+    connection.execute(schema.update().values(**new | {COLUMN: values_digest(schema, new)}))

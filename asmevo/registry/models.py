@@ -9,7 +9,9 @@ from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 5
+from asmevo.registry.row_digest import keep_digests
+
+SCHEMA_VERSION = 6
 """Raised with every change of a table below; `migrations` brings older databases here."""
 
 
@@ -32,7 +34,11 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Table(SQLModel):
-    """Base of all tables: metadata of their own, and constraint names that migrations can use."""
+    """Base of all tables: metadata of their own, and constraint names that migrations can use.
+
+    ``digest`` is `row_digest`, kept up to date with every insert and update of a session; a row
+    that was written past it has none, or a wrong one.
+    """
 
     metadata: ClassVar[MetaData] = MetaData(naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -41,6 +47,11 @@ class Table(SQLModel):
         "fk": "fk_%(table_name)s_%(column_0_name)s",
         "pk": "pk_%(table_name)s",
     })
+
+    digest: str = Field(default="", max_length=64, sa_column_kwargs={"server_default": ""})
+
+
+keep_digests(Table)
 
 
 class SchemaRow(Table, table=True):
@@ -275,3 +286,27 @@ class JudgementRow(Table, table=True):
 
     candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
     data: dict[str, Any] = Field(sa_type=JSON)
+
+
+class StatementRow(Table, table=True):
+    """What a replacement is and rests on. Blob ``statement_sha256`` says it in canonical JSON."""
+
+    __tablename__ = "statement"
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    statement_sha256: str = Field(max_length=64)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SignatureRow(Table, table=True):
+    """An Ed25519 signature of a statement; key and signature are in hexadecimal."""
+
+    __tablename__ = "signature"
+    __table_args__ = (UniqueConstraint("candidate_id", "public_key", "statement_sha256"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    candidate_id: str = Field(foreign_key="candidate.id")
+    public_key: str = Field(max_length=64)
+    statement_sha256: str = Field(max_length=64)
+    signature: str = Field(max_length=128)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)

@@ -190,7 +190,7 @@ def test_corrupt_database(registry: Registry) -> None:
     f"UPDATE registry_schema SET version = {SCHEMA_VERSION + 1}",
     "UPDATE registry_schema SET version = 0",
     "DELETE FROM registry_schema",
-    "INSERT INTO registry_schema SELECT 2, version, created FROM registry_schema",
+    "INSERT INTO registry_schema SELECT digest, 2, version, created FROM registry_schema",
 ])
 def test_other_schema_is_refused(registry: Registry, change: str) -> None:
     start(registry)

@@ -233,19 +233,6 @@ def test_a_malformed_judgement(scene: Scene, value: str) -> None:
         pull(scene.registry, original=scene.original.sha256)
 
 
-def test_a_registry_of_the_fourth_schema(scene: Scene) -> None:
-    """What it committed counts as weaker, for nothing says otherwise; the next writer adds to it.
-    """
-    scene.commit("old", number=1)
-    scene.registry.close()
-    execute(scene, "DROP TABLE judgement")
-    execute(scene, "UPDATE registry_schema SET version = 4")
-    scene.registry = Registry(scene.registry.path)
-    assert refusal(scene) is PullRefusal.WEAKER_GATES
-    new = scene.commit("new", number=2)
-    assert new.judgement == STRICT
-    assert pull(scene.registry, original=scene.original.sha256).record == new
-
 
 def test_the_defaults_are_those_of_the_configuration() -> None:
     text = (Path(config_folder()) / "gates" / "default.yaml").read_text()
