@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -21,6 +21,7 @@ from asmevo.durable import sync_folder
 from asmevo.registry.errors import RegistryError, cannot
 from asmevo.registry.migrations import OLDEST, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow, Table
+from asmevo.registry.turns import take_turn
 
 _WRITE = "asmevo_write"
 _RELAXED = "asmevo_relaxed"
@@ -168,6 +169,8 @@ _REASONS = {
     "SQLITE_CORRUPT": "is corrupt",
     "SQLITE_NOTADB": "is corrupt: it is not an SQLite file",
     "SQLITE_CANTOPEN": "cannot be opened: its folder is missing, unreadable or read-only",
+    # The index of the log, which whoever opens the database first has to make.
+    "SQLITE_IOERR_SHMSIZE": "cannot be opened: the disk is full",
     "SQLITE_IOERR": "cannot be read or written: input/output error",
 }
 
@@ -239,7 +242,10 @@ def _engine(uri: str, busy_timeout_s: float) -> Engine:
         if write:
             level = "NORMAL" if options.get(_RELAXED, False) else "FULL"
             connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+            driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+            take_turn(driver, busy_timeout_s)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
 

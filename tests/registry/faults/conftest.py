@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ import asmevo
 from asmevo.codeobject.container import CodeObject
 from asmevo.registry.registry import Registry
 from tests.registry.faults.audit import audited
-from tests.registry.faults.work import Acknowledged, Subject, check_candidate
+from tests.registry.faults.work import Acknowledged, Subject, check_candidate, lost
 
 PROCESSES = Path(__file__).with_name("processes.py")
 # A child imports the same AsmEvo as the test, installed or not.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(
     [str(Path(asmevo.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+Show = Callable[[str, object], None]
 
 
 @dataclass
@@ -74,42 +75,6 @@ class Site:
         return len(acknowledged)
 
 
-def lost(registry: Registry, subject: Subject, acknowledged: Iterable[Acknowledged]) -> list[str]:
-    """The writes that had returned and are not there."""
-    runs = {run.id: run for run in registry.runs()}
-    committed = {record.candidate_id: record for record in registry.replacements()}
-    captures = {record.sha256: record for record in registry.captures()}
-    examples = {record.dispatch_sha256 for record in captures.values()}
-    candidates = {c.id for run_id in runs for c in registry.lineage(run_id)}
-    events = {run_id: len(registry.search_events(run_id)) for run_id in runs}
-
-    def is_there(done: Acknowledged) -> bool:
-        match done.what:
-            case "run":
-                return done.key in runs
-            case "finished":
-                return runs[done.key].finished is not None
-            case "dispatch":
-                return registry.load_dispatch(done.key).sha256 == done.key
-            case "candidate":
-                return done.key in candidates
-            case "commit":
-                return registry.load_object(
-                    committed[done.key].object_sha256) == subject.built(done.key)
-            case "second timing":
-                return committed[done.key].speedup_again == committed[done.key].speedup
-            case "capture":
-                return registry.load_capture(done.key).code_object == subject.original.sha256
-            case "counterexample":
-                return done.key in examples
-            case "events":
-                run_id, count = done.key.split()
-                return events[run_id] >= int(count)
-        raise ValueError(done.what)
-
-    return [f"{done.what} {done.key}" for done in acknowledged if not is_there(done)]
-
-
 @pytest.fixture
 def site(tmp_path: Path, original: CodeObject) -> Iterator[Site]:
     registry = Registry(tmp_path / "registry", busy_timeout_s=30)
@@ -119,3 +84,12 @@ def site(tmp_path: Path, original: CodeObject) -> Iterator[Site]:
     site.reports.mkdir()
     yield site
     registry.close()
+
+
+@pytest.fixture
+def show() -> Show:
+    """Writes a figure to standard output, which ``pytest -rP`` shows."""
+    def write(name: str, value: object) -> None:
+        shown = f"{value:.1f}" if isinstance(value, float) else value
+        sys.stdout.write(f"{name}: {shown}\n")
+    return write

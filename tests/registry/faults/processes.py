@@ -19,15 +19,16 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 # The script's own folder is where it finds its neighbour, wherever the tests are.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from work import Reader, Subject, Writer  # type: ignore[import-not-found]  # noqa: E402
+from work import Reader, Subject, Writer  # type: ignore[import-not-found]
 
-from asmevo.registry.registry import Registry  # noqa: E402
+from asmevo.registry.registry import Registry
 
 BUSY_TIMEOUT_S = 30.0
 LONGEST_PAUSE_S = 0.004
@@ -94,25 +95,27 @@ def storm(path: str, subject: Subject, seconds: float, writers: int, readers: in
     reports = Path(path).with_name("reports")
     end = time.monotonic() + seconds
     children = [
-        fork(reports / f"writer-{n}.jsonl", lambda report, n=n: write(path, subject, n, end, report))
+        fork(reports / f"writer-{n}.jsonl", partial(write, path, subject, n, end))
         for n in range(writers)]
     children += [
-        fork(reports / f"reader-{n}.jsonl", lambda report, n=n: read(path, subject, n, end, report))
+        fork(reports / f"reader-{n}.jsonl", partial(read, path, subject, n, end))
         for n in range(readers)]
-    return int(any([os.waitpid(child, 0)[1] for child in children]))
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    return int(any(statuses))
 
 
 def kill(path: str, subject: Subject, kills: int, seed: int) -> int:
     """Kill one of two writers at a random moment, ``kills`` times; 1 if another one failed."""
     reports = Path(path).with_name("reports")
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     failed = False
     for number in range(kills):
         victim_report = reports / f"victim-{number}.jsonl"
-        victim = fork(victim_report, lambda report, n=number: write(
-            path, subject, 0, float("inf"), report, first_cycle=100 * n))
-        other = fork(reports / f"survivor-{number}.jsonl", lambda report, n=number: write(
-            path, subject, 1, time.monotonic() + 0.02, report, first_cycle=100 * n))
+        first = 100 * number
+        victim = fork(victim_report, partial(
+            write, path, subject, 0, float("inf"), first_cycle=first))
+        other = fork(reports / f"survivor-{number}.jsonl", partial(
+            write, path, subject, 1, time.monotonic() + 0.02, first_cycle=first))
         # Wait for some writes first, so that every kind of write is hit; then anywhere in the next.
         wanted = chance.randrange(1, 12)
         deadline = time.monotonic() + 30

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from asmevo.codeobject.assembly import Edit
@@ -195,7 +195,7 @@ class Reader:
     def __init__(self, registry: Registry, subject: Subject, seed: int) -> None:
         self._registry = registry
         self._subject = subject
-        self._random = random.Random(seed)  # noqa: S311
+        self._random = random.Random(seed)
 
     def steps(self) -> Iterator[str]:
         """Each step is one kind of reading; its name is yielded."""
@@ -270,3 +270,39 @@ def check_candidate(registry: Registry, candidate: CandidateRecord) -> None:
     elif name.endswith("s"):
         assert candidate.status is CandidateStatus.COMMITTED, name
     assert (candidate.object_sha256 is None) == name.endswith("r"), name
+
+
+def lost(registry: Registry, subject: Subject, acknowledged: Iterable[Acknowledged]) -> list[str]:
+    """The writes that had returned and are not there."""
+    runs = {run.id: run for run in registry.runs()}
+    committed = {record.candidate_id: record for record in registry.replacements()}
+    captures = {record.sha256: record for record in registry.captures()}
+    examples = {record.dispatch_sha256 for record in captures.values()}
+    candidates = {c.id for run_id in runs for c in registry.lineage(run_id)}
+    events = {run_id: len(registry.search_events(run_id)) for run_id in runs}
+
+    def is_there(done: Acknowledged) -> bool:
+        match done.what:
+            case "run":
+                return done.key in runs
+            case "finished":
+                return runs[done.key].finished is not None
+            case "dispatch":
+                return registry.load_dispatch(done.key).sha256 == done.key
+            case "candidate":
+                return done.key in candidates
+            case "commit":
+                return registry.load_object(
+                    committed[done.key].object_sha256) == subject.built(done.key)
+            case "second timing":
+                return committed[done.key].speedup_again == committed[done.key].speedup
+            case "capture":
+                return registry.load_capture(done.key).code_object == subject.original.sha256
+            case "counterexample":
+                return done.key in examples
+            case "events":
+                run_id, count = done.key.split()
+                return events[run_id] >= int(count)
+        raise ValueError(done.what)
+
+    return [f"{done.what} {done.key}" for done in acknowledged if not is_there(done)]
