@@ -223,3 +223,17 @@ def test_reads_of_lanes_that_are_off(reader: str) -> None:
     node = ValueGraph(program).reaching(3, VGPR0 + 1)
     assert isinstance(node, Merge)
     assert {n.at for n in node.nodes if isinstance(n, Definition)} == {0, 2}
+
+
+def test_lanes_come_round_a_stretch_out_of_line() -> None:
+    """Those that its end switches on were off where a jump asked whether any was on."""
+    assert _held(f"""
+        s_and_saveexec_b64 s[0:1], s[20:21]
+        s_cbranch_execnz body
+        s_or_b64 exec, exec, s[0:1]
+        {_READ}
+        end:
+        s_endpgm
+        body:
+        s_or_b64 exec, exec, s[0:1]
+        s_branch end""") == ["entry"]
