@@ -62,22 +62,16 @@ if TYPE_CHECKING:
     from asmevo.registry.offers import Offer
     from asmevo.registry.signing import SigningKey
 
+
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
 
     ``path`` is the registry's folder: blobs under ``blobs/`` and, unless ``url`` names another
-<<<<<<< HEAD
     database (``sqlite:///file``, ``postgresql+psycopg://user@host/database``), the SQLite file
     ``asmevo.db``. Nothing is opened before the first call; reading never creates anything, writing
     creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for another
-    process's transaction. Instances can be pickled, and used from several threads and processes.
-=======
-    ``sqlite:///`` file, the database `DATABASE_NAME`. Nothing is opened before the first call;
-    reading never creates anything, writing creates what is missing. A writer waits at most
-    ``busy_timeout_s`` seconds for another process's transaction. ``signing_key`` is the file of an
-    Ed25519 key that signs what is committed. Instances can be pickled, and used from several
-    threads and processes.
->>>>>>> i8-sign
+    process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
+    committed. Instances can be pickled, and used from several threads and processes.
 
     Every method raises `RegistryError` when the registry cannot be used, and leaves the database
     as it was. Blobs are written before the transaction that refers to them, so one that fails may
@@ -87,16 +81,10 @@ class Registry:
     def __init__(self, path: str | Path, url: str | None = None, *,
                  busy_timeout_s: float = 10.0, signing_key: str | Path | None = None) -> None:
         self.path = Path(path).absolute()
-<<<<<<< HEAD
-        self._arguments = (str(self.path), url, busy_timeout_s)
-        self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
-=======
         if signing_key is not None:
             signing_key = str(signing_key)
         self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
-        file = self.path / DATABASE_NAME if url is None else _sqlite_file(url)
-        self._database = Database(file, busy_timeout_s=busy_timeout_s)
->>>>>>> i8-sign
+        self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
         self._issuer = Issuer(self._blobs, signing_key)
 
