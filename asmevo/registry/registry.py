@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from asmevo.registry.offers import Offer
     from asmevo.registry.signing import SigningKey
 
+
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
 
@@ -82,6 +83,7 @@ class Registry:
         self.path = Path(path).absolute()
         if signing_key is not None:
             signing_key = str(signing_key)
+        self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
         self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
         self._issuer = Issuer(self._blobs, signing_key)
