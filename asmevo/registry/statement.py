@@ -273,7 +273,8 @@ def _timings(rows: Iterable[RowMapping]) -> list[Document]:
         {"candidate_id": row["candidate_id"], "original_sha256": row["original_sha256"],
          "run_id": row["run_id"], "dispatch_sha256": row["dispatch_sha256"],
          "source": row["source"], "device": row["device"], "warmup": row["warmup"],
-         "unit": row["unit"], "samples_sha256": digest(row["samples"]), "samples": len(row["samples"]),
+         "unit": row["unit"], "samples": len(row["samples"]),
+         "samples_sha256": digest(row["samples"]),
          "median": float(statistics.median(row["samples"]))}
         for row in rows]
     return sorted(entries, key=canonical)
