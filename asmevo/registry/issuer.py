@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from asmevo.registry.errors import StatementError, StatementFault
 from asmevo.registry.models import SignatureRow, StatementRow
@@ -105,12 +105,13 @@ def add_signature(session: Session, candidate_id: str, sha256: str, key: Signing
 
 def check_signatures(session: Session, statement: Statement) -> tuple[Signature, ...]:
     """All signatures of a replacement; one of an earlier statement is not valid."""
-    rows = session.exec(select(SignatureRow)
+    rows = session.exec(select(SignatureRow.public_key, SignatureRow.statement_sha256,
+                               SignatureRow.signature)
                         .where(SignatureRow.candidate_id == statement.candidate_id)
-                        .order_by(col(SignatureRow.public_key))
-                        .limit(MOST_SIGNATURES + 1)).all()
+                        .order_by(SignatureRow.public_key)
+                        .limit(MOST_SIGNATURES + 1))
     return tuple(
-        Signature(row.candidate_id, row.public_key,
-                  row.statement_sha256 == statement.sha256
-                  and verifies(row.public_key, row.signature, Domain.STATEMENT, statement.sha256))
-        for row in rows)
+        Signature(statement.candidate_id, str(key),
+                  sha256 == statement.sha256
+                  and verifies(str(key), str(signature), Domain.STATEMENT, statement.sha256))
+        for key, sha256, signature in rows)
