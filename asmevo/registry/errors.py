@@ -13,6 +13,10 @@ class RegistryError(AsmEvoError):
     """The registry cannot be opened, read or written, or refuses what it was given."""
 
 
+class RegistryMissingError(RegistryError):
+    """There is no registry yet where one is to be read."""
+
+
 class BlobError(RegistryError):
     """A blob cannot be read or written."""
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import ColumnElement
 from sqlmodel import col, select
 
 import asmevo
+from asmevo.registry.backend import backend
 from asmevo.registry.blobs import BlobStore
 from asmevo.registry.database import Database
 from asmevo.registry.errors import RegistryError
@@ -62,18 +62,16 @@ if TYPE_CHECKING:
     from asmevo.registry.offers import Offer
     from asmevo.registry.signing import SigningKey
 
-DATABASE_NAME = "asmevo.db"
-
 
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
 
     ``path`` is the registry's folder: blobs under ``blobs/`` and, unless ``url`` names another
-    ``sqlite:///`` file, the database `DATABASE_NAME`. Nothing is opened before the first call;
-    reading never creates anything, writing creates what is missing. A writer waits at most
-    ``busy_timeout_s`` seconds for another process's transaction. ``signing_key`` is the file of an
-    Ed25519 key that signs what is committed. Instances can be pickled, and used from several
-    threads and processes.
+    database (``sqlite:///file``, ``postgresql+psycopg://user@host/database``), the SQLite file
+    ``asmevo.db``. Nothing is opened before the first call; reading never creates anything, writing
+    creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for another
+    process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
+    committed. Instances can be pickled, and used from several threads and processes.
 
     Every method raises `RegistryError` when the registry cannot be used, and leaves the database
     as it was. Blobs are written before the transaction that refers to them, so one that fails may
@@ -86,8 +84,7 @@ class Registry:
         if signing_key is not None:
             signing_key = str(signing_key)
         self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
-        file = self.path / DATABASE_NAME if url is None else _sqlite_file(url)
-        self._database = Database(file, busy_timeout_s=busy_timeout_s)
+        self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
         self._issuer = Issuer(self._blobs, signing_key)
 
@@ -497,21 +494,6 @@ class Registry:
 def _unpickled(path: str, url: str | None, busy_timeout_s: float,
                signing_key: str | None) -> Registry:
     return Registry(path, url, busy_timeout_s=busy_timeout_s, signing_key=signing_key)
-
-
-def _sqlite_file(url: str) -> Path:
-    """The file of a ``sqlite:///`` URL. Errors never repeat the URL: it may hold a password."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise RegistryError("the registry's url is not a database URL") from error
-    if parsed.get_backend_name() != "sqlite":
-        raise RegistryError(f"registry databases of kind '{parsed.get_backend_name()}' are not "
-                            "supported; use a sqlite:/// URL")
-    name = parsed.database
-    if not name or name == ":memory:" or name.startswith("file:") or parsed.query:
-        raise RegistryError("the registry's sqlite url must name a plain file")
-    return Path(name).absolute()
 
 
 def _digest(text: str) -> str:
