@@ -127,6 +127,14 @@ def test_held_out_inputs_were_run(scene: Scene, ran: int, refused: bool) -> None
         pulled(scene)
 
 
+def test_a_confirmation_that_says_otherwise(scene: Scene) -> None:
+    scene.commit("c", number=1)
+    scene.registry.record_second_timing("c", 1.2, PASS, confirmed=True)
+    execute(scene, "UPDATE second_timing SET outcome = 'missing'")
+    restate(scene)
+    assert refusal(scene, policy="confirmed") is PullRefusal.EVIDENCE_INCOMPLETE
+
+
 # -- the device ------------------------------------------------------------------------------------
 
 

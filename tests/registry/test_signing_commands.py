@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def keygen(*arguments: object) -> subprocess.CompletedProcess[str]:
     """``keygen`` needs no registry and has no option for one."""
-    done = run("keygen", *arguments, folder=Path())
-    return done
+    return run("keygen", *arguments, folder=Path())
 
 
 def test_keygen(tmp_path: Path) -> None:
@@ -83,6 +82,19 @@ def test_sign(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     changed = run("sign", "--all", folder=folder)
     assert changed.returncode == 2
     assert "speedup was 1.25 and is 9.0" in changed.stderr
+
+
+def test_stating_what_an_older_version_committed(scene: Scene, tmp_path: Path) -> None:
+    """Also where nobody signs."""
+    scene.commit("c", number=1)
+    execute(scene, "DELETE FROM statement")
+    pull = ("pull", "--original", scene.original.sha256, "-o", tmp_path / "new.co")
+    refused = run(*pull, folder=scene.registry.path)
+    assert (refused.returncode, "sign --state" in refused.stderr) == (3, True)
+    done = run("sign", "--all", "--state", folder=scene.registry.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "stated 1 replacements, without a signature\n"
+    assert run(*pull, folder=scene.registry.path).returncode == 0
 
 
 @pytest.mark.parametrize("arguments", [

@@ -22,6 +22,7 @@ def test_what_a_search_commits_is_signed_with_its_second_timing(
     monkeypatch.setenv("ASMEVO_SIGNING_KEY", str(tmp_path / "key"))
     result = run(*SETTINGS)
     assert result.commits == 1
+    assert result.original_sha256 is not None
     registry = Registry(tmp_path / "registry")
     found = pull(registry, original=result.original_sha256, device="gfx942:sramecc+:xnack-",
                  policy="confirmed", trust=tmp_path / "key.pub", allow_modelled=True)

@@ -41,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print JSON for machines")
     parser = argparse.ArgumentParser(
         prog="asmevo-registry", description="Look into a registry of verified faster kernels.",
-        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted.")
+        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted; "
+               "those of pull are in its own help.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         module.add(commands, common)
