@@ -82,6 +82,7 @@ class Registry:
         self.path = Path(path).absolute()
         if signing_key is not None:
             signing_key = str(signing_key)
+        self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
         self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
         self._issuer = Issuer(self._blobs, signing_key)
@@ -102,6 +103,18 @@ class Registry:
     def close(self) -> None:
         """Release the database; the next call opens it again."""
         self._database.close()
+
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
 
     # -- writing ---------------------------------------------------------------------------------
 
