@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from asmevo.registry.offers import Offer
     from asmevo.registry.signing import SigningKey
 
+
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
 

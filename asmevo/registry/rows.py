@@ -112,7 +112,7 @@ def replacement_records(session: Session,
     from asmevo.registry.judgements import judgements
     from asmevo.registry.second_timings import second_timings
 
-    again, judged = second_timings(session), judgements(session)
+    again, judged = second_timings(session, *conditions), judgements(session, *conditions)
     return tuple(
         ReplacementRecord(
             id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,
