@@ -105,6 +105,18 @@ class Registry:
         """Release the database; the next call opens it again."""
         self._database.close()
 
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
+
     # -- writing ---------------------------------------------------------------------------------
 
     def record_original(self, code_object: CodeObject, source: str) -> str:
