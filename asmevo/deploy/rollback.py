@@ -14,7 +14,7 @@ from asmevo.deploy.errors import DeployError, DeployRefusal, shown
 from asmevo.deploy.manifest import DeployedFile, load_manifest, store_manifest
 from asmevo.deploy.status import FileStatus, State, file_status
 from asmevo.deploy.swap import remove_leftovers, write_in_place
-from asmevo.deploy.tree import Tree, unwritable
+from asmevo.deploy.tree import Tree, unwritable, writable
 from asmevo.durable import sync_folder
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def _restores(tree: Tree, status: FileStatus, foreign: Foreign) -> bool:
                               "--forget leaves it as it is")
     if not _link_suffices(tree, entry):
         load_backup(tree, entry.original_sha256)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    if not writable(path.parent):
         raise DeployError(DeployRefusal.READ_ONLY, f"the folder of {shown(path)} is read-only")
     return True
 
