@@ -65,12 +65,11 @@ def deploy_to_overlay(base: Tree, overlay: Path, supply: Supply, *,
                               "that AITER loads from")
     if overlay.expanduser().is_dir():
         there = Tree.at(overlay)
-        manifest = load_manifest(there)
-        if (manifest.kind, manifest.base) != ("aiter", str(base.root)):
+        if not _is_overlay(there, base):
             raise DeployError(DeployRefusal.DESTINATION,
-                              f"{shown(overlay)} exists and is no overlay of {shown(base.root)} "
-                              "that something is deployed to")
-        return deploy(there, AiterTree(), supply, originals=originals, dry_run=dry_run)
+                              f"{shown(overlay)} exists and is no overlay of {shown(base.root)}")
+        return deploy(there, AiterTree(), supply, originals=originals, dry_run=dry_run,
+                      base=str(base.root))
     target = check_destination(base.root, overlay)
     if dry_run:
         plan = planned(base, Manifest(), AiterTree(), supply, originals, in_place=False)
@@ -92,6 +91,15 @@ def _link(base: Tree, folder: Path) -> None:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(base.root / path, target)
+
+
+def _is_overlay(tree: Tree, base: Tree) -> bool:
+    manifest = load_manifest(tree)
+    if manifest.files:
+        return (manifest.kind, manifest.base) == ("aiter", str(base.root))
+    first = next(base.files(), "")
+    link = tree.root / first
+    return link.is_symlink() and os.readlink(link) == str(base.root / first)
 
 
 def environment(base: Tree, overlay: Path) -> tuple[str, ...]:

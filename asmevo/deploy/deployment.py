@@ -55,17 +55,21 @@ class Outcome:
 
 
 def deploy(tree: Tree, target: Target, supply: Supply, *,
-           originals: Collection[str] | None = None, dry_run: bool = False) -> Outcome:
+           originals: Collection[str] | None = None, dry_run: bool = False,
+           base: str | None = None) -> Outcome:
     """Exchange every code object of a tree for which there is a replacement.
 
-    ``originals`` narrows that to some, by SHA-256. Raises `DeployError`, with the tree as it was,
-    when one of them is not in the tree, or when nothing but refusals is left.
+    ``originals`` narrows that to some, by SHA-256; ``base`` is the tree that an overlay has links
+    to. What speaks against single places is in the outcome. Raises `DeployError` when one of the
+    ``originals`` is not in the tree, which then stays as it was, or the tree cannot be written.
     """
     with nullcontext() if dry_run else locked(tree):
         manifest = load_manifest(tree)
+        if not manifest.files:
+            manifest = Manifest(kind=target.kind, base=base)
         plan = planned(tree, manifest, target, supply, originals)
         if not dry_run and plan.changes:
-            carry_out(tree, plan.changes, target.kind)
+            carry_out(tree, plan.changes, target.kind, base)
     return Outcome(tree.root, plan.changes, plan.refused, dry_run)
 
 

@@ -83,8 +83,7 @@ def make_plan(tree: Tree, manifest: Manifest, places: Sequence[Place],
 def _change(tree: Tree, manifest: Manifest, path: str, places: Sequence[Place],
             substitutes: Mapping[str, Substitute], guard: Guard | None) -> Change:
     entry = manifest.files.get(path)
-    linked = os.path.islink(tree.root / path) and manifest.base is not None and any(
-        place.link for place in places)
+    linked = _is_overlaid(tree, manifest, path)
     full = tree.path(path, link=linked)
     current = tree.read(path, link=linked)
     before = hashlib.sha256(current).hexdigest()
@@ -113,6 +112,13 @@ def _change(tree: Tree, manifest: Manifest, path: str, places: Sequence[Place],
     link = os.readlink(full) if linked else entry.link if entry is not None else None
     return Change(DeployedFile(path, hashlib.sha256(first).hexdigest(), after,
                                tuple(swaps.values()), _earlier(entry, after), link), before, data)
+
+
+def _is_overlaid(tree: Tree, manifest: Manifest, path: str) -> bool:
+    """Whether a file of an overlay is still the link to that of the base."""
+    link = tree.root / path
+    return (manifest.base is not None and link.is_symlink()
+            and os.readlink(link) == os.path.join(manifest.base, path))
 
 
 def _check_writable(file: Path) -> None:

@@ -85,13 +85,14 @@ def _is_link(tree: Tree, change: Change) -> bool:
     return change.entry.link is not None and (tree.root / change.entry.path).is_symlink()
 
 
-def write_in_place(path: Path, data: bytes) -> None:
+def write_in_place(path: Path, data: bytes, like: Path | None = None) -> None:
     """Exchange a file's content atomically; mode and, as far as permitted, ownership stay.
 
-    Other hard links of the file keep the old content. Raises `DeployError`.
+    A file that is not there gets those of the file ``like``. Other hard links of the file keep the
+    old content. Raises `DeployError`.
     """
     try:
-        status = path.stat()
+        status = (path if like is None or path.exists() else like).stat()
         remove_leftovers(path)
         write_atomically(path, data, mode=stat.S_IMODE(status.st_mode),
                          owner=(status.st_uid, status.st_gid))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +36,7 @@ def print_outcome(outcome: Outcome, declined: Mapping[str, PullError],
     if not outcome.changes:
         print(f"nothing to deploy in {shown(outcome.root)}")
     elif not outcome.dry_run:
-        print(f"rollback: asmevo-registry deploy rollback {shown(outcome.root)}")
+        print(f"rollback: asmevo-registry deploy rollback {quoted(outcome.root)}")
     if outcome.changes:
         for hint in hints:
             print(hint)
@@ -122,9 +123,13 @@ def swap_entry(swap: Swap) -> dict[str, Any]:
 
 def triton_hints(copy: Path) -> tuple[str, ...]:
     """What makes Triton use a copied cache."""
-    import shlex
+    return (f"export TRITON_CACHE_DIR={quoted(copy)}",)
 
-    return (f"export TRITON_CACHE_DIR={shlex.quote(str(copy))}",)
+
+def quoted(path: Path) -> str:
+    """A path for a shell; one that no terminal should get is left to the reader."""
+    text = str(path)
+    return shlex.quote(text) if text.isprintable() else "..."
 
 
 def _place(path: str, swap: Swap) -> str:
