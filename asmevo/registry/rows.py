@@ -89,6 +89,14 @@ def run_record(row: RunRow) -> RunRecord:
                      cast(Source, row.device_source))
 
 
+def refuse_if_committed(session: Session, run_id: str) -> None:
+    """Raise `RegistryError` once a candidate of a run is a replacement."""
+    if session.exec(select(ReplacementRow.id).join(CandidateRow)
+                    .where(CandidateRow.run_id == run_id)).first() is not None:
+        raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
+                            "stated of them")
+
+
 def replacement_records(session: Session,
                         *conditions: ColumnElement[bool]) -> tuple[ReplacementRecord, ...]:
     """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
@@ -104,7 +112,7 @@ def replacement_records(session: Session,
     from asmevo.registry.judgements import judgements
     from asmevo.registry.second_timings import second_timings
 
-    again, judged = second_timings(session), judgements(session)
+    again, judged = second_timings(session, *conditions), judgements(session, *conditions)
     return tuple(
         ReplacementRecord(
             id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from asmevo.registry.command import deploy_output as output
 from asmevo.registry.command.output import FOUND, NOTHING, REFUSED, Subparsers, opened, print_json
-from asmevo.registry.command.pulling import add_options, pulled, sha256_of
+from asmevo.registry.command.pulling import DAMAGED, NOT_ACCEPTED, add_options, pulled
 from asmevo.registry.errors import PullError
 
 if TYPE_CHECKING:
@@ -20,16 +20,20 @@ ATTENTION = 3
 
 _STATUSES = """\
 exit status of triton, aiter and file:
-  0  all for which the registry has a replacement is deployed (with --dry-run: would be)
+  0  all that the registry has a replacement for is deployed (with --dry-run: would be)
   1  there is no replacement for anything here
-  2  bad input, or something was refused; its code and reason are on standard error
+  2  bad input, or something cannot be read or written
+  3  something was refused and is as it was; code and reason are on standard error
+  4  the registry is damaged or was tampered with; nothing was changed
 exit status of status:
   0  every replacement stands, and every original can be put back
   1  nothing is deployed
+  2  bad input, or something cannot be read
   3  something else: changed or removed by others, interrupted, or without its backup
 exit status of rollback:
   0  the tree is as it was before the first deployment
-  2  something was refused and is still as it was; its code and reason are on standard error
+  2  bad input, or something cannot be read or written
+  3  something was refused and is as it was; code and reason are on standard error
 """
 
 
@@ -58,7 +62,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
     status = routes.add_parser("status", parents=[common], help="how a tree stands")
     status.add_argument("tree", type=Path, metavar="TREE")
-    status.set_defaults(command=run_status)
+    status.set_defaults(command=_guarded(run_status))
 
     back = routes.add_parser("rollback", parents=[common], help="put every original back")
     back.add_argument("tree", type=Path, metavar="TREE")
@@ -68,7 +72,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
                          help="overwrite what others changed after the deployment, too")
     foreign.add_argument("--forget", action="store_true",
                          help="leave what others changed as it is, and forget about it")
-    back.set_defaults(command=run_rollback)
+    back.set_defaults(command=_guarded(run_rollback))
 
 
 def _route(routes: Subparsers, common: argparse.ArgumentParser, name: str, what: str,
@@ -79,8 +83,26 @@ def _route(routes: Subparsers, common: argparse.ArgumentParser, name: str, what:
                             "for everything that has a replacement)")
     add_options(route)
     route.add_argument("--dry-run", action="store_true", help="say what would be done, do nothing")
-    route.set_defaults(command=run)
+    route.set_defaults(command=_guarded(run))
     return route
+
+
+def _guarded(run: output.Run) -> output.Run:
+    def command(arguments: argparse.Namespace) -> int:
+        from asmevo.deploy.errors import DeployError
+        from asmevo.registry.documents import refusal_document
+
+        try:
+            return run(arguments)
+        except (DeployError, PullError) as error:
+            if arguments.json:
+                print_json(refusal_document(error.code, str(error)))
+            output.complain(error.code, str(error))
+            if isinstance(error, PullError):
+                return DAMAGED
+            return REFUSED if error.code.is_failure else NOT_ACCEPTED
+
+    return command
 
 
 def run_triton(arguments: argparse.Namespace) -> int:
@@ -160,11 +182,14 @@ def run_rollback(arguments: argparse.Namespace) -> int:
         print_json(output.rollback_document(tree.root, done, arguments.dry_run))
     else:
         output.print_rollback(tree.root, done, arguments.dry_run)
-    return REFUSED if done.refused else FOUND
+    return NOT_ACCEPTED if done.refused else FOUND
 
 
 class _Supply:
-    """Pulls what is asked for; refusals are kept, so that one does not stop the others."""
+    """Pulls what is asked for; refusals are kept, so that one does not stop the others.
+
+    Signs of tampering do: `PullError` then ends the deployment before it has changed anything.
+    """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
@@ -175,6 +200,8 @@ class _Supply:
         try:
             return pulled(self._registry, original, self._arguments)
         except PullError as error:
+            if error.code.is_damage:
+                raise
             self.refused[original] = error
             return None
 
@@ -182,7 +209,9 @@ class _Supply:
 def _originals(arguments: argparse.Namespace) -> frozenset[str] | None:
     if arguments.original is None:
         return None
-    return frozenset(sha256_of(original) for original in arguments.original)
+    from asmevo.registry.replacement import original_sha256
+
+    return frozenset(original_sha256(original) for original in arguments.original)
 
 
 def _report(arguments: argparse.Namespace, supply: _Supply, outcome: Outcome,
@@ -192,6 +221,6 @@ def _report(arguments: argparse.Namespace, supply: _Supply, outcome: Outcome,
     else:
         output.print_outcome(outcome, supply.refused, hints)
     if outcome.refused or supply.refused:
-        return REFUSED
+        return NOT_ACCEPTED
     return FOUND if outcome.changes else NOTHING
 

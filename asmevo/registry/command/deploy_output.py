@@ -41,9 +41,9 @@ def print_outcome(outcome: Outcome, declined: Mapping[str, PullError],
         for hint in hints:
             print(hint)
     for refused in outcome.refused:
-        _complain(refused.error.code, str(refused.error))
+        complain(refused.error.code, str(refused.error))
     for pull in declined.values():
-        _complain(pull.code, str(pull))
+        complain(pull.code, str(pull))
 
 
 def print_status(root: Path, found: Sequence[FileStatus]) -> None:
@@ -72,7 +72,7 @@ def print_rollback(root: Path, done: Rollback, dry_run: bool) -> None:
     if not (done.restored or done.untouched or done.refused):
         print(f"nothing is deployed in {shown(root)}")
     for _, error in done.refused:
-        _complain(error.code, str(error))
+        complain(error.code, str(error))
 
 
 def deploy_document(outcome: Outcome, declined: Mapping[str, PullError],
@@ -138,5 +138,8 @@ def _place(path: str, swap: Swap) -> str:
     return shown(path if swap.member is None else f"{path}!{swap.member}")
 
 
-def _complain(code: str, reason: str) -> None:
-    print(f"asmevo-registry: {code}: {reason}", file=sys.stderr)
+def complain(code: str, reason: str) -> None:
+    """A refusal, on standard error: its code, and a sentence that names from a tree are part of."""
+    from asmevo.registry.tables import printable
+
+    print(f"asmevo-registry: {code}: {printable(reason)}", file=sys.stderr)
