@@ -11,6 +11,7 @@ from pathlib import Path
 from asmevo.errors import AsmEvoError
 from asmevo.registry.command import (
     captures,
+    deploy,
     exporting,
     importing,
     keygen,
@@ -23,7 +24,9 @@ from asmevo.registry.command import (
 )
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED
 
-_COMMANDS = (listing, show, log, captures, pull, keygen, sign, exporting, importing, push)
+_COMMANDS = (
+    listing, show, log, captures, pull, keygen, sign, exporting, importing, push, deploy,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
