@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, make_url
+from sqlalchemy import ColumnElement, func, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlmodel import col, select
 
@@ -33,6 +33,7 @@ from asmevo.registry.records import (
     CandidateStatus,
     CaptureReason,
     CaptureRecord,
+    DispatchRecord,
     ObjectRecord,
     RecoveredRecord,
     ReplacementRecord,
@@ -56,7 +57,10 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
+    from asmevo.registry.identities import Identity
     from asmevo.registry.judgement import Judgement
+    from asmevo.registry.selection import Selected, Selection
+    from asmevo.registry.signatures import SignatureRecord
 
 DATABASE_NAME = "asmevo.db"
 
@@ -381,12 +385,14 @@ class Registry:
         with self._database.read() as session:
             return run_record(run_row(session, run_id))
 
-    def runs(self) -> tuple[RunRecord, ...]:
-        """All runs, newest first."""
+    def runs(self, *, original_sha256: str | None = None) -> tuple[RunRecord, ...]:
+        """All runs, or those with candidates of an original, newest first."""
+        query = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id))
+        if original_sha256 is not None:
+            query = query.where(col(RunRow.id).in_(select(CandidateRow.run_id).where(
+                CandidateRow.original_sha256 == original_sha256)))
         with self._database.read() as session:
-            rows = session.exec(select(RunRow).order_by(col(RunRow.started).desc(),
-                                                        col(RunRow.id)))
-            return tuple(run_record(row) for row in rows)
+            return tuple(run_record(row) for row in session.exec(query))
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
@@ -429,7 +435,8 @@ class Registry:
         return found[0]
 
     def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
-                     object_sha256: str | None = None) -> tuple[ReplacementRecord, ...]:
+                     object_sha256: str | None = None,
+                     run_id: str | None = None) -> tuple[ReplacementRecord, ...]:
         """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
         conditions: list[ColumnElement[bool]] = [
             col(column) == value
@@ -438,8 +445,56 @@ class Registry:
                                   (ReplacementRow.object_sha256, object_sha256))
             if value is not None
         ]
+        if run_id is not None:
+            conditions.append(col(ReplacementRow.candidate_id).in_(
+                select(CandidateRow.id).where(CandidateRow.run_id == run_id)))
         with self._database.read() as session:
             return replacement_records(session, *conditions)
+
+    def identities(self, text: str, *, limit: int) -> tuple[Identity, ...]:
+        """What is stored under an identity or its first characters, at most so many of a kind."""
+        from asmevo.registry.identities import identities
+
+        with self._database.read() as session:
+            return identities(session, text, limit)
+
+    def signatures(self, candidate_ids: Collection[str],
+                   ) -> Mapping[str, Sequence[SignatureRecord]]:
+        """The recorded signatures of replacements by candidate; nothing here verifies them."""
+        from asmevo.registry.signatures import signature_records
+
+        with self._database.read() as session:
+            return signature_records(session, candidate_ids)
+
+    def attempts_of(self, run_id: str) -> Mapping[CandidateStatus, int]:
+        """How many candidates of a run ended how."""
+        with self._database.read() as session:
+            run_row(session, run_id)
+            rows = session.exec(select(CandidateRow.status, func.count())
+                                .where(CandidateRow.run_id == run_id)
+                                .group_by(CandidateRow.status))
+            return {CandidateStatus(status): number for status, number in rows}
+
+    def attempt_event(self, candidate: CandidateRecord) -> Mapping[str, JsonValue] | None:
+        """What the search recorded of an attempt: its proposer, assumption, time and cost."""
+        from asmevo.registry.search_events import attempt_event
+
+        with self._database.read() as session:
+            return attempt_event(session, candidate.run_id, candidate.id)
+
+    def dispatches(self, sha256s: Collection[str]) -> Mapping[str, DispatchRecord]:
+        """Stored dispatches by SHA-256."""
+        from asmevo.registry.rows import dispatch_records
+
+        with self._database.read() as session:
+            return dispatch_records(session, sha256s)
+
+    def select(self, selection: Selection) -> Selected:
+        """The replacements that a selection describes, in its order, and how many there are."""
+        from asmevo.registry.selection import selected
+
+        with self._database.read() as session:
+            return selected(session, selection)
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,
