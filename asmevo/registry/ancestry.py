@@ -50,7 +50,7 @@ def ancestry(registry: Registry, candidate_id: str) -> tuple[Step, ...]:
     before: float | None = 1.0
     for record in line:
         speedup = speedups.get(record.id)
-        event = registry.attempt_event(record) or {}
+        event = registry.catalog.attempt_event(record) or {}
         steps.append(Step(
             record, speedup, None if None in (speedup, before) else _ratio(speedup, before),
             str(event.get("proposer") or ""), _parts(event)))

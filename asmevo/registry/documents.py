@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ReplacementRecord,
         RunRecord,
     )
+    from asmevo.registry.replacement import Replacement
     from asmevo.registry.signatures import SignatureRecord
 
 SCHEMA_VERSION = 1
@@ -74,9 +75,12 @@ def _lineage(run: RunRecord, candidates: Sequence[CandidateRecord],
         {**candidate_entry(c), "speedup": speedups.get(c.id)} for c in candidates]}
 
 
-def pull_document(record: ReplacementRecord, output: str) -> dict[str, Any]:
-    """``pull`` that succeeded."""
-    return _document(status="pulled", output=output, replacement=replacement_entry(record))
+def pull_document(found: Replacement, output: str) -> dict[str, Any]:
+    """``pull`` that succeeded; ``skipped`` are the replacements that were refused before it."""
+    return _document(
+        status="pulled", output=output, replacement=replacement_entry(found.record),
+        statement_sha256=found.statement_sha256, signers=list(found.signers),
+        skipped=[_fields(s) for s in found.skipped])
 
 
 def refusal_document(code: str, reason: str) -> dict[str, Any]:

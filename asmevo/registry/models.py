@@ -5,14 +5,25 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    MetaData,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
 from asmevo.registry.row_digest import keep_digests
 
 SCHEMA_VERSION = 6
-"""Raised with every change of a table below; `migrations` brings older databases here."""
+"""Raised with every change of a table below; a revision in `migrations` brings older ones here."""
 
 
 def now() -> datetime:
@@ -33,6 +44,10 @@ class UtcDateTime(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
+# PostgreSQL's INTEGER has 32 bits; SQLite has one kind of integer, of up to 64.
+WIDE = BigInteger().with_variant(Integer, "sqlite")
+
+
 class Table(SQLModel):
     """Base of all tables: metadata of their own, and constraint names that migrations can use.
 
@@ -48,7 +63,7 @@ class Table(SQLModel):
         "pk": "pk_%(table_name)s",
     })
 
-    digest: str = Field(default="", max_length=64, sa_column_kwargs={"server_default": ""})
+    digest: str = Field(default="", max_length=64, sa_column_kwargs={"server_default": text("''")})
 
 
 keep_digests(Table)
@@ -71,7 +86,7 @@ class CodeObjectRow(Table, table=True):
 
     sha256: str = Field(primary_key=True, max_length=64)
     isa: str
-    size: int
+    size: int = Field(sa_type=WIDE)
     kernels: list[str] = Field(sa_type=JSON)
     source: str
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -131,7 +146,7 @@ class CaptureRow(Table, table=True):
     name: str
     reason: str
     held_out: bool
-    size: int
+    size: int = Field(sa_type=WIDE)
     dispatch_sha256: str | None = Field(default=None, max_length=64)
     content_sha256: str = Field(max_length=64)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -151,7 +166,7 @@ class RunRow(Table, table=True):
     started: datetime = Field(default_factory=now, sa_type=UtcDateTime, index=True)
     finished: datetime | None = Field(default=None, sa_type=UtcDateTime)
     config_sha256: str = Field(max_length=64)
-    seed: int
+    seed: int = Field(sa_type=WIDE)
     package_version: str
     toolchain: dict[str, Any] = Field(sa_type=JSON)
     device: str
@@ -246,7 +261,10 @@ class ReplacementRow(Table, table=True):
         UniqueConstraint("candidate_id"),
         CheckConstraint("timing_source IN ('measured', 'modelled')", name="timing_source"),
         CheckConstraint("speedup > 0", name="speedup"),
-        Index(None, "original_sha256", "kernel"),
+        # In the order of a listing, and with all that one filters by: it reads as many rows of
+        # the table as it returns.
+        Index("ix_replacement_order", "original_sha256", "kernel", "timing_source", "speedup",
+              "device"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

@@ -63,8 +63,12 @@ def keep_digests(base: type) -> None:
 def _plain(column: sa.ColumnElement[Any], value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    convert = _PLAIN.get(type(column.type))
-    return value if value is None or convert is None else convert(value)
+    if value is None or isinstance(column.type, sa.JSON):
+        return value
+    for kind, convert in _PLAIN.items():
+        if isinstance(column.type, kind):
+            return convert(value)
+    return value
 
 
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {sa.Boolean: bool, sa.Float: float}

@@ -99,6 +99,14 @@ def run_record(row: RunRow) -> RunRecord:
                      cast(Source, row.device_source))
 
 
+def refuse_if_committed(session: Session, run_id: str) -> None:
+    """Raise `RegistryError` once a candidate of a run is a replacement."""
+    if session.exec(select(ReplacementRow.id).join(CandidateRow)
+                    .where(CandidateRow.run_id == run_id)).first() is not None:
+        raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
+                            "stated of them")
+
+
 def replacement_records(session: Session,
                         *conditions: ColumnElement[bool]) -> tuple[ReplacementRecord, ...]:
     """Replacements by original and kernel; of each pair the best first, measured ones ahead."""

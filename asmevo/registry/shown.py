@@ -160,7 +160,7 @@ def _object(registry: Registry, sha256: str) -> ShownObject:
     if record is None:
         raise RegistryError(f"the registry has no code object {sha256}")
     replacements = registry.replacements(original_sha256=sha256)
-    signatures = registry.signatures([r.candidate_id for r in replacements])
+    signatures = registry.catalog.signatures([r.candidate_id for r in replacements])
     made = [_candidate(registry, registry.candidate(r.candidate_id))
             for r in registry.replacements(object_sha256=sha256)]
     return ShownObject(
@@ -179,19 +179,19 @@ def _candidate(registry: Registry, record: CandidateRecord) -> ShownCandidate:
     return ShownCandidate(
         record, ShownRun(run, _config(registry, run)),
         next((r for r in found if r.candidate_id == record.id), None),
-        registry.signatures([record.id]).get(record.id, ()),
-        registry.attempt_event(record), baseline,
-        {sha256: d.name for sha256, d in registry.dispatches(timed).items()})
+        registry.catalog.signatures([record.id]).get(record.id, ()),
+        registry.catalog.attempt_event(record), baseline,
+        {sha256: d.name for sha256, d in registry.catalog.dispatches(timed).items()})
 
 
 def _run(registry: Registry, run_id: str) -> ShownRun:
     record = registry.run(run_id)
-    return ShownRun(record, _config(registry, record), registry.attempts_of(run_id),
+    return ShownRun(record, _config(registry, record), registry.catalog.attempts_of(run_id),
                     registry.replacements(run_id=run_id))
 
 
 def _dispatch(registry: Registry, sha256: str) -> ShownDispatch:
-    record = registry.dispatches([sha256])[sha256]
+    record = registry.catalog.dispatches([sha256])[sha256]
     try:
         dispatch = registry.load_dispatch(sha256)
     except RegistryError:

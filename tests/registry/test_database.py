@@ -82,7 +82,9 @@ def test_database_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("url", "reason"), [
-    ("postgresql://u:secret@host/db", "'postgresql' are not supported"),
+    ("mysql://u:secret@host/db", "'mysql' are not supported; tested are sqlite.* and postgresql"),
+    ("postgresql+asyncpg://u:secret@host/db", r"'postgresql\+asyncpg' are not supported"),
+    ("postgresql://u:secret@host:port/db", "not a database URL"),
     ("sqlite://", "plain file"), ("sqlite:///:memory:", "plain file"),
     ("sqlite:///file:x?uri=true", "plain file"), ("secret", "not a database URL"),
 ])

@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     limit: int | None = arguments.limit
     if limit is None and not arguments.json and sys.stdout.isatty():
         limit = ON_A_TERMINAL
-    found = registry.select(_selection(arguments, limit or None))
-    signatures = registry.signatures([r.candidate_id for r in found.records])
+    found = registry.catalog.select(_selection(arguments, limit or None))
+    signatures = registry.catalog.signatures([r.candidate_id for r in found.records])
     signers = {candidate: tuple(s.public_key for s in of if s.current)
                for candidate, of in signatures.items()}
     if arguments.json:

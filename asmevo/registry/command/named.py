@@ -21,7 +21,7 @@ def named(registry: Registry, text: str, *kinds: Kind) -> Identity | None:
     """
     from asmevo.registry.identities import MIN_PREFIX
 
-    found = registry.identities(text, limit=_MOST_TOLD)
+    found = registry.catalog.identities(text, limit=_MOST_TOLD)
     found = tuple(identity for identity in found if not kinds or identity.kind in kinds)
     if not found:
         if len(text) < MIN_PREFIX or not text.isprintable():

@@ -80,6 +80,9 @@ def _parts(database: sqlite3.Connection) -> Iterator[str]:
         ("judgement", """SELECT candidate_id FROM replacement WHERE NOT
             EXISTS (SELECT 1 FROM judgement
                     WHERE judgement.candidate_id = replacement.candidate_id)"""),
+        ("statement", """SELECT candidate_id FROM replacement WHERE NOT
+            EXISTS (SELECT 1 FROM statement
+                    WHERE statement.candidate_id = replacement.candidate_id)"""),
         ("event", """SELECT run_id FROM search_event GROUP BY run_id
             HAVING count(*) <> max(number) + 1"""),
     ):

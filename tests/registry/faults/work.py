@@ -18,9 +18,9 @@ from asmevo.dispatch.captured.capture import Allocation, Capture, Segment
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.judgement import Judgement
-from asmevo.registry.pull import pull
 from asmevo.registry.records import CandidateRecord, CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
+from asmevo.registry.replacement import pull
 
 STRICT = Judgement(
     cosine=0.9999, max_abs=1e-3, repeats=3, precision_slack=0.05, sanitize=True, extra_ops=(),
@@ -217,7 +217,7 @@ class Reader:
         if not self._registry.replacements():
             return
         pulled = pull(self._registry, original=self._subject.original.sha256,
-                      kernel=self._subject.kernel, isa=self._subject.original.target.isa)
+                      kernel=self._subject.kernel, device=self._subject.original.target.isa)
         assert pulled.data == self._subject.built(pulled.record.candidate_id), pulled.record
 
     def objects(self) -> None:
