@@ -8,9 +8,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from sqlalchemy import ColumnElement
 from sqlmodel import col, select
 
 import asmevo
@@ -23,7 +22,6 @@ from asmevo.registry.models import (
     CodeObjectRow,
     DispatchRow,
     RecoveredObjectRow,
-    ReplacementRow,
     RunRow,
     TimingRow,
     now,
@@ -45,7 +43,6 @@ from asmevo.registry.rows import (
     json_object,
     object_record,
     recovered_record,
-    replacement_records,
     run_record,
     run_row,
 )
@@ -57,6 +54,7 @@ if TYPE_CHECKING:
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
     from asmevo.registry.judgement import Judgement
+    from asmevo.registry.replacements import ReplacementFilter
 
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
@@ -424,18 +422,24 @@ class Registry:
             raise RegistryError(f"the registry has no candidate '{candidate_id}'")
         return found[0]
 
-    def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
-                     object_sha256: str | None = None) -> tuple[ReplacementRecord, ...]:
-        """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
-        conditions: list[ColumnElement[bool]] = [
-            col(column) == value
-            for column, value in ((ReplacementRow.original_sha256, original_sha256),
-                                  (ReplacementRow.kernel, kernel),
-                                  (ReplacementRow.object_sha256, object_sha256))
-            if value is not None
-        ]
+    def replacements(self, *, limit: int | None = None, offset: int = 0, judged: bool = True,
+                     **wanted: Unpack[ReplacementFilter]) -> tuple[ReplacementRecord, ...]:
+        """Replacements by original and kernel; of each pair the best first, measured ones ahead.
+
+        ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
+        their judgement, and so with weaknesses that say it is not known.
+        """
+        from asmevo.registry.replacements import replacement_records
+
         with self._database.read() as session:
-            return replacement_records(session, *conditions)
+            return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
+
+    def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
+        """How many `replacements` there are without ``limit`` and ``offset``."""
+        from asmevo.registry.replacements import replacement_count
+
+        with self._database.read() as session:
+            return replacement_count(session, wanted)
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,

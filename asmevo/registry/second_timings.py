@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect
 from sqlmodel import Session, select
 
 from asmevo.registry.errors import RegistryError
@@ -28,10 +26,3 @@ def add_second_timing(session: Session, candidate_id: str, speedup: float | None
     row.outcome, row.code, row.reason = verdict.outcome.value, verdict.code, verdict.reason
     row.evidence = json_object(verdict.evidence)
     session.add(row)
-
-
-def second_timings(session: Session) -> Mapping[str, SecondTimingRow]:
-    """By candidate; none in a registry from before there were any."""
-    if not inspect(session.connection()).has_table(str(SecondTimingRow.__tablename__)):
-        return {}
-    return {row.candidate_id: row for row in session.exec(select(SecondTimingRow))}

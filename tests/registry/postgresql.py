@@ -107,8 +107,11 @@ def _free_port() -> int:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """A server with one superuser `USER`, gone without a trace at the end."""
+def running_server(*options: str) -> Iterator[Server]:
+    """A server with one superuser `USER`, gone without a trace at the end.
+
+    It is in a hurry and would not survive a power failure, unless ``options`` say otherwise.
+    """
     programs, account = find_programs(), _account()
     # Not pytest's folder: a socket's path may have 107 bytes, and the server is another user.
     folder = Path(tempfile.mkdtemp(prefix="asmevo-pg-", dir="/tmp"))
@@ -125,11 +128,11 @@ def running_server() -> Iterator[Server]:
              "--locale=C", "--no-sync"],
             check=True, stdout=subprocess.DEVNULL, **settings)
         port = _free_port()
-        options = [word for option in _OPTIONS for word in ("-c", option)]
+        settled = [word for option in (*_OPTIONS, *options) for word in ("-c", option)]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [programs / "postgres", "-D", folder / "data", "-k", folder, "-p", str(port),
-                 "-h", "127.0.0.1", *options], stdout=log, stderr=log, **settings)
+                 "-h", "127.0.0.1", *settled], stdout=log, stderr=log, **settings)
         try:
             server = Server(folder, port)
             _await(server, process)

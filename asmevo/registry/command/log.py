@@ -26,8 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"asmevo-registry: no {which} in {arguments.registry}", file=sys.stderr)
         return NOTHING
     candidates = registry.lineage(run.id)
-    speedups = {r.candidate_id: r.speedup for r in registry.replacements()
-                if r.run_id == run.id}
+    speedups = {r.candidate_id: r.speedup
+                for r in registry.replacements(run_id=run.id, judged=False)}
     if arguments.json:
         from asmevo.registry.documents import log_document
 
