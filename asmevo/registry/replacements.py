@@ -58,7 +58,7 @@ def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: i
     chosen = (select(ReplacementRow.id).where(*_conditions(wanted)).order_by(*_ORDER)
               .limit(limit).offset(offset or None).subquery())
     query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*_ORDER)
-    return tuple(_record(row) for row in session.connection().execute(query))
+    return tuple(_record(row) for row in session.execute(query))
 
 
 def replacement_count(session: Session, wanted: ReplacementFilter) -> int:
