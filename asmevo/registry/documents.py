@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ReplacementRecord,
         RunRecord,
     )
+    from asmevo.registry.replacement import Replacement
 
 SCHEMA_VERSION = 1
 
@@ -56,9 +57,12 @@ def log_document(run: RunRecord, candidates: Sequence[CandidateRecord],
     )
 
 
-def pull_document(record: ReplacementRecord, output: str) -> dict[str, Any]:
-    """``pull`` that succeeded."""
-    return _document(status="pulled", output=output, replacement=replacement_entry(record))
+def pull_document(found: Replacement, output: str) -> dict[str, Any]:
+    """``pull`` that succeeded; ``skipped`` are the replacements that were refused before it."""
+    return _document(
+        status="pulled", output=output, replacement=replacement_entry(found.record),
+        statement_sha256=found.statement_sha256, signers=list(found.signers),
+        skipped=[_fields(s) for s in found.skipped])
 
 
 def refusal_document(code: str, reason: str) -> dict[str, Any]:

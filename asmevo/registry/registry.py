@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -17,6 +17,7 @@ from asmevo.registry.backend import backend
 from asmevo.registry.blobs import BlobStore
 from asmevo.registry.database import Database
 from asmevo.registry.errors import RegistryError
+from asmevo.registry.issuer import Issuer
 from asmevo.registry.models import (
     CandidateRow,
     CodeObjectRow,
@@ -43,6 +44,7 @@ from asmevo.registry.rows import (
     json_object,
     object_record,
     recovered_record,
+    refuse_if_committed,
     run_record,
     run_row,
 )
@@ -54,7 +56,10 @@ if TYPE_CHECKING:
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
     from asmevo.registry.judgement import Judgement
+    from asmevo.registry.offers import Offer
     from asmevo.registry.replacements import ReplacementFilter
+    from asmevo.registry.signing import SigningKey
+
 
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
@@ -63,7 +68,8 @@ class Registry:
     database (``sqlite:///file``, ``postgresql+psycopg://user@host/database``), the SQLite file
     ``asmevo.db``. Nothing is opened before the first call; reading never creates anything, writing
     creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for another
-    process's transaction. Instances can be pickled, and used from several threads and processes.
+    process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
+    committed. Instances can be pickled, and used from several threads and processes.
 
     Every method raises `RegistryError` when the registry cannot be used, and leaves the database
     as it was. Blobs are written before the transaction that refers to them, so one that fails may
@@ -71,11 +77,14 @@ class Registry:
     """
 
     def __init__(self, path: str | Path, url: str | None = None, *,
-                 busy_timeout_s: float = 10.0) -> None:
+                 busy_timeout_s: float = 10.0, signing_key: str | Path | None = None) -> None:
         self.path = Path(path).absolute()
-        self._arguments = (str(self.path), url, busy_timeout_s)
+        if signing_key is not None:
+            signing_key = str(signing_key)
+        self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
         self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
+        self._issuer = Issuer(self._blobs, signing_key)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, self._arguments
@@ -84,8 +93,9 @@ class Registry:
         """Create the registry if it is missing and prove that it takes writes.
 
         To be called before any work starts: it tells of a read-only or full disk, a locked or
-        corrupt database and a folder that is none.
+        corrupt database, a folder that is none and a signing key that is not to be had.
         """
+        self._issuer.key()
         self._blobs.check_writable()
         self._database.check_writable()
 
@@ -204,11 +214,13 @@ class Registry:
         """Record timings of the original, taken in a run.
 
         Here and in `record_candidate` a timing names its dispatch, which must be stored, by its
-        SHA-256.
+        SHA-256. Raises `RegistryError` once the run has committed something: the baseline is part
+        of what was stated of it.
         """
         from asmevo.registry.candidates import timing_row
 
         with self._database.write() as session:
+            refuse_if_committed(session, run_id)
             session.add_all(timing_row(t, run_id, original_sha256=original_sha256)
                             for t in timings)
 
@@ -252,7 +264,7 @@ class Registry:
                 add_candidate(session, candidate)
                 if speedup is not None:
                     session.flush()
-                    commit(session, candidate.id, speedup, judged)
+                    commit(session, self._issuer, candidate.id, speedup, judged)
             add_events(session, run_id, events)
 
     def _stored(self, record: CandidateRecord, assembly: str | None,
@@ -278,13 +290,14 @@ class Registry:
         from asmevo.registry.commits import commit
 
         with self._database.write() as session:
-            return commit(session, candidate_id, speedup, judged)
+            return commit(session, self._issuer, candidate_id, speedup, judged)
 
     def record_second_timing(self, candidate_id: str, speedup: float | None, verdict: Verdict, *,
                              confirmed: bool) -> None:
         """Record what a fresh process found of a committed candidate; a later one counts.
 
-        It is withdrawn unless ``confirmed``. Raises `RegistryError` for one that is not committed.
+        It is withdrawn unless ``confirmed``. The replacement is stated and signed anew. Raises
+        `RegistryError` for one that is not committed, or that its statement does not agree with.
         """
         from asmevo.registry.second_timings import add_second_timing
 
@@ -292,7 +305,20 @@ class Registry:
             raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
                                 f"that says {verdict.outcome}")
         with self._database.write() as session:
+            stated = self._issuer.is_stated(session, candidate_id)
             add_second_timing(session, candidate_id, speedup, verdict, confirmed=confirmed)
+            if stated:
+                self._issuer.issue(session, candidate_id)
+
+    def sign(self, candidate_ids: Collection[str], key: SigningKey, *,
+             state: bool = False) -> int:
+        """Sign the statements of replacements, all or none; returns how many signatures are new.
+
+        ``state`` also states those that have none. Raises `StatementError` where rows are not what
+        a statement says.
+        """
+        with self._database.write() as session:
+            return self._issuer.sign(session, candidate_ids, key, state=state)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -441,6 +467,16 @@ class Registry:
         with self._database.read() as session:
             return replacement_count(session, wanted)
 
+    def offers(self, original_sha256: str) -> tuple[Offer, ...]:
+        """The replacements of an original with all that `pull` asks of them, the best first.
+
+        Raises `StatementError` where the rows of one are not what its statement says.
+        """
+        from asmevo.registry.offers import offers
+
+        with self._database.read() as session:
+            return offers(session, original_sha256, self._blobs)
+
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,
                          allow_weaker: bool = False) -> ReplacementRecord | None:
@@ -459,8 +495,9 @@ class Registry:
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))
 
 
-def _unpickled(path: str, url: str | None, busy_timeout_s: float) -> Registry:
-    return Registry(path, url, busy_timeout_s=busy_timeout_s)
+def _unpickled(path: str, url: str | None, busy_timeout_s: float,
+               signing_key: str | None) -> Registry:
+    return Registry(path, url, busy_timeout_s=busy_timeout_s, signing_key=signing_key)
 
 
 def _digest(text: str) -> str:

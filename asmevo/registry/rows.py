@@ -6,21 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlmodel import Session
+from sqlmodel import Session, select
 
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import (
+    CandidateRow,
     CodeObjectRow,
     RecoveredObjectRow,
+    ReplacementRow,
     RunRow,
 )
-from asmevo.registry.records import (
-    ObjectRecord,
-    RecoveredRecord,
-    RunRecord,
-    RunStatus,
-    Source,
-)
+from asmevo.registry.records import ObjectRecord, RecoveredRecord, RunRecord, RunStatus, Source
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
@@ -82,3 +78,11 @@ def run_record(row: RunRow) -> RunRecord:
     return RunRecord(row.id, row.task, RunStatus(row.status), row.started, row.finished,
                      row.config_sha256, row.seed, row.package_version, row.toolchain, row.device,
                      cast(Source, row.device_source))
+
+
+def refuse_if_committed(session: Session, run_id: str) -> None:
+    """Raise `RegistryError` once a candidate of a run is a replacement."""
+    if session.exec(select(ReplacementRow.id).join(CandidateRow)
+                    .where(CandidateRow.run_id == run_id)).first() is not None:
+        raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
+                            "stated of them")

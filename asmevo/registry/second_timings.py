@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlmodel import Session, select
 
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import ReplacementRow, SecondTimingRow
+from asmevo.registry.models import ReplacementRow, SecondTimingRow, now
 from asmevo.registry.rows import json_object
 
 if TYPE_CHECKING:
@@ -24,5 +24,5 @@ def add_second_timing(session: Session, candidate_id: str, speedup: float | None
     row = known or SecondTimingRow(candidate_id=candidate_id)
     row.speedup, row.confirmed = speedup, confirmed
     row.outcome, row.code, row.reason = verdict.outcome.value, verdict.code, verdict.reason
-    row.evidence = json_object(verdict.evidence)
+    row.evidence, row.created = json_object(verdict.evidence), now()
     session.add(row)

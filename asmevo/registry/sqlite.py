@@ -17,6 +17,7 @@ from asmevo.durable import sync_folder
 from asmevo.registry.backend import RELAXED, WRITE, Backend, dumps
 from asmevo.registry.errors import RegistryError, RegistryMissingError, cannot
 from asmevo.registry.layout import lay_out
+from asmevo.registry.turns import take_turn
 
 DATABASE_NAME = "asmevo.db"
 
@@ -110,6 +111,8 @@ _REASONS: Mapping[str, str] = {
     "SQLITE_CORRUPT": "is corrupt",
     "SQLITE_NOTADB": "is corrupt: it is not an SQLite file",
     "SQLITE_CANTOPEN": "cannot be opened: its folder is missing, unreadable or read-only",
+    # The index of the log, which whoever opens the database first has to make.
+    "SQLITE_IOERR_SHMSIZE": "cannot be opened: the disk is full",
     "SQLITE_IOERR": "cannot be read or written: input/output error",
 }
 
@@ -155,6 +158,8 @@ def _engine(uri: str, busy_timeout_s: float) -> Engine:
         if write:
             level = "NORMAL" if options.get(RELAXED, False) else "FULL"
             connection.exec_driver_sql(f"PRAGMA synchronous = {level}")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+            take_turn(connection, busy_timeout_s)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine

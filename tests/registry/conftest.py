@@ -32,6 +32,14 @@ STRICT = Judgement(
 ALL_PASS = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
 
 
+@pytest.fixture(autouse=True)
+def no_trust_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whom the user who runs the tests trusts is no business of theirs."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-configuration"))
+    for name in ("ASMEVO_TRUSTED_KEYS", "ASMEVO_SIGNING_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def original() -> CodeObject:
     """AITER's layer norm, as its wheel ships it."""

@@ -211,10 +211,10 @@ def test_pull_of_modelled(scene: Scene, tmp_path: Path) -> None:
     output = tmp_path / "new.co"
     arguments = ("pull", "--original", scene.original.sha256, "-o", output)
     done = run(*arguments, folder=scene.registry.path)
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "--allow-modelled" in done.stderr
     assert len(done.stderr.splitlines()) == 1
-    refused = document(*arguments, folder=scene.registry.path, status=2)
+    refused = document(*arguments, folder=scene.registry.path, status=3)
     assert refused["status"] == "refused"
     assert refused["code"] == "modelled-only"
     assert not output.exists()

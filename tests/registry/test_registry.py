@@ -309,8 +309,9 @@ def test_malformed_rows_are_typed_errors(scene: Scene, statement: str) -> None:
 
 @pytest.mark.sqlite  # PostgreSQL's columns hold nothing but their type
 @pytest.mark.parametrize("statement", [
-    "UPDATE candidate SET created = 'yesterday'",
-    "UPDATE candidate SET edits = '{'",
+    "UPDATE candidate SET created = 'yesterday'", "UPDATE candidate SET created = 7",
+    "UPDATE candidate SET created = x'00'", "UPDATE candidate SET edits = '{'",
+    "UPDATE candidate SET edits = 7",
 ])
 def test_rows_of_another_type_are_typed_errors(scene: Scene, statement: str) -> None:
     test_malformed_rows_are_typed_errors(scene, statement)

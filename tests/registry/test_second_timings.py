@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry import pull
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError
-from asmevo.registry.pull import pull
 
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asmevo.errors import AsmEvoError
-from asmevo.registry.command import captures, listing, log, pull, show
+from asmevo.registry.command import captures, keygen, listing, log, pull, show, sign
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED
 
-_COMMANDS = (listing, show, log, captures, pull)
+_COMMANDS = (listing, show, log, captures, pull, keygen, sign)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
