@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 
 from asmevo.registry.backend import RELAXED, WRITE, Backend
 from asmevo.registry.errors import RegistryError, RegistryMissingError
-from asmevo.registry.migrations import OLDEST, upgrade
+from asmevo.registry.migrations import OLDEST, current, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow
 
 
@@ -119,6 +119,9 @@ class Database:
         try:
             with _writing(engine).begin() as connection:
                 upgrade(connection)
+                if current(connection) != SCHEMA_VERSION:
+                    raise RegistryError(f"registry {self.place} says that it has schema version "
+                                        f"{version}, but its tables are those of another")
         except DBAPIError as error:
             if error.orig is None or not self._backend.forbids_writing(error.orig):
                 raise
@@ -136,9 +139,9 @@ class Database:
         except DBAPIError as error:
             reason = self._backend.explain(error.orig or error)
             raise RegistryError(f"registry database {self.place} {reason}") from error
-        except (SQLAlchemyError, ValueError, OverflowError, RecursionError) as error:
+        except (SQLAlchemyError, ValueError, TypeError, OverflowError, RecursionError) as error:
             # What a column cannot hold (a lone surrogate, an integer beyond 64 bits), or what a
-            # tampered one should not (broken JSON, no date, an unknown status).
+            # tampered one should not (broken JSON, a number or bytes as a date, an unknown status).
             reason = str(error).partition("\n")[0]
             raise RegistryError(
                 f"registry database {self.place} {otherwise}: {reason}") from error

@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from asmevo.registry.judgement import LEAST, MOST
 from asmevo.registry.models import JudgementRow, ReplacementRow, SecondTimingRow
 from asmevo.registry.records import ReplacementRecord, ReplacementStatus, Source
-from asmevo.registry.rows import replacement_records
+from asmevo.registry.replacements import replacement_records
 
 _AT_ONCE = 10_000
 """Records read by one query; SQLite takes 32,766 variables (sqlite.org/limits.html)."""
@@ -75,8 +75,9 @@ def selected(session: Session, selection: Selection) -> Selected:
 def _records(session: Session, ids: Sequence[int]) -> tuple[ReplacementRecord, ...]:
     found: dict[int, ReplacementRecord] = {}
     for start in range(0, len(ids), _AT_ONCE):
-        some = col(ReplacementRow.id).in_(ids[start:start + _AT_ONCE])
-        found.update((record.id, record) for record in replacement_records(session, some))
+        some = ids[start:start + _AT_ONCE]
+        found.update((record.id, record)
+                     for record in replacement_records(session, {"ids": some}))
     return tuple(found[number] for number in ids if number in found)
 
 
