@@ -14,6 +14,7 @@ from asmevo.registry.command import (
     deploy,
     diff,
     exporting,
+    gc,
     importing,
     keygen,
     listing,
@@ -28,6 +29,7 @@ from asmevo.registry.names import printable, without_secrets
 
 _COMMANDS = (
     listing, show, log, diff, captures, pull, keygen, sign, exporting, importing, push, deploy,
+    gc,
 )
 
 
