@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.deploy.deployment import Supply
 from asmevo.deploy.substitute import Substitute
+from tests.registry.conftest import unprivileged
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,6 +92,19 @@ def cache(compiled: Path, tmp_path: Path) -> Path:
     return cache
 
 
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that an unprivileged user can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="asmevo-test-") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@pytest.fixture
+def as_user() -> Callable[[], AbstractContextManager[None]]:
+    return unprivileged
+
+
 def variant(data: bytes, number: int = 1) -> bytes:
     """Another valid object of the same interface: the nop behind the end of its code differs."""
     parsed = CodeObject.parse(data)
@@ -98,7 +115,7 @@ def variant(data: bytes, number: int = 1) -> bytes:
     return bytes(changed)
 
 
-def substitute(data: bytes, number: int = 1, **changes: object) -> Substitute:
+def substitute(data: bytes, number: int = 1, /, **changes: object) -> Substitute:
     """A replacement for an object."""
     parsed = CodeObject.parse(data)
     fields: dict[str, object] = {
