@@ -47,12 +47,13 @@ for name in sys.argv[2:]:
     constants = {(case.kernel.arg_names.index(k),): v for k, v in case.constants.items()}
     kernel = compile(ASTSource(case.kernel, signature, constants, aligned),
                      target=GPUTarget("hip", "gfx942", 64), options=case.options)
-    group = get_cache_manager(kernel.hash).get_group(kernel.name + ".json")
-    path = group[kernel.name + ".hsaco"]
+    stem = case.kernel.__name__
+    path = get_cache_manager(kernel.hash).get_group(stem + ".json")[stem + ".hsaco"]
     found[name] = {"asm": hashlib.sha256(kernel.asm["hsaco"]).hexdigest(),
                    "kernel": hashlib.sha256(kernel.kernel).hexdigest(),
                    "group": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
-                   "path": path, "hit": hits[-1], "shared": kernel.metadata.shared}
+                   "path": path, "hit": hits[-1], "shared": kernel.metadata.shared,
+                   "name": kernel.name}
 print(json.dumps(found))
 """
 
