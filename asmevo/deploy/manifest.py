@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, NoReturn
 from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.source import read_file
 from asmevo.deploy.errors import DeployError, DeployRefusal, shown
-from asmevo.deploy.tree import Tree, unwritable
+from asmevo.deploy.tree import STATE, Tree, unwritable
 from asmevo.durable import write_atomically
 
 FORMAT = 1
@@ -89,7 +90,7 @@ def load_manifest(tree: Tree) -> Manifest:
         return Manifest()
     try:
         document = json.loads(read_file(path, SIZE_LIMIT), parse_constant=_no_constant)
-        return _manifest(tree, document)
+        return _manifest(document)
     except (SourceError, ValueError, TypeError, KeyError, RecursionError, AttributeError) as error:
         raise DeployError(DeployRefusal.MANIFEST,
                           f"{shown(path)} is not a deployment manifest") from error
@@ -119,25 +120,28 @@ def _swap_json(swap: Swap) -> dict[str, Any]:
     return {name: getattr(swap, name) for name in Swap.__slots__}
 
 
-def _manifest(tree: Tree, document: Any) -> Manifest:
+def _manifest(document: Any) -> Manifest:
     if document["format"] != FORMAT:
         raise ValueError("unknown format")
-    files = [_file(tree, entry) for entry in _list(document["files"])]
+    base = _optional(document["base"])
+    files = [_file(entry, base) for entry in _list(document["files"])]
     by_path = {file.path: file for file in files}
     if len(by_path) != len(files):
         raise ValueError("a file is listed twice")
-    return Manifest(by_path, _text(document["kind"]), _optional(document["base"]))
+    return Manifest(by_path, _text(document["kind"]), base)
 
 
-def _file(tree: Tree, entry: Any) -> DeployedFile:
-    path = _text(entry["path"])
+def _file(entry: Any, base: str | None) -> DeployedFile:
+    path, link = _text(entry["path"]), _optional(entry["link"])
     parts = path.split("/")
-    if path.startswith("/") or {"", ".", ".."} & set(parts) or "\0" in path:
+    if {"", ".", ".."} & set(parts) or parts[0] == STATE or "\0" in path:
         raise ValueError("not a path of the tree")
+    if link is not None and (base is None or link != os.path.join(base, path)):
+        raise ValueError("not a link of an overlay")
     return DeployedFile(
         path, _hash(entry["original_sha256"]), _hash(entry["deployed_sha256"]),
         tuple(_swap(s) for s in _list(entry["swaps"])),
-        tuple(_hash(h) for h in _list(entry["earlier"])), _optional(entry["link"]))
+        tuple(_hash(h) for h in _list(entry["earlier"])), link)
 
 
 def _swap(entry: Any) -> Swap:

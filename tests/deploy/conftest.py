@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import distribution
 from pathlib import Path
@@ -16,6 +19,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.deploy.deployment import Supply
 from asmevo.deploy.substitute import Substitute
+from tests.registry.conftest import unprivileged
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,12 +47,13 @@ for name in sys.argv[2:]:
     constants = {(case.kernel.arg_names.index(k),): v for k, v in case.constants.items()}
     kernel = compile(ASTSource(case.kernel, signature, constants, aligned),
                      target=GPUTarget("hip", "gfx942", 64), options=case.options)
-    group = get_cache_manager(kernel.hash).get_group(kernel.name + ".json")
-    path = group[kernel.name + ".hsaco"]
+    stem = case.kernel.__name__
+    path = get_cache_manager(kernel.hash).get_group(stem + ".json")[stem + ".hsaco"]
     found[name] = {"asm": hashlib.sha256(kernel.asm["hsaco"]).hexdigest(),
                    "kernel": hashlib.sha256(kernel.kernel).hexdigest(),
                    "group": hashlib.sha256(Path(path).read_bytes()).hexdigest(),
-                   "path": path, "hit": hits[-1], "shared": kernel.metadata.shared}
+                   "path": path, "hit": hits[-1], "shared": kernel.metadata.shared,
+                   "name": kernel.name}
 print(json.dumps(found))
 """
 
@@ -88,6 +93,19 @@ def cache(compiled: Path, tmp_path: Path) -> Path:
     return cache
 
 
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder that an unprivileged user can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="asmevo-test-") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@pytest.fixture
+def as_user() -> Callable[[], AbstractContextManager[None]]:
+    return unprivileged
+
+
 def variant(data: bytes, number: int = 1) -> bytes:
     """Another valid object of the same interface: the nop behind the end of its code differs."""
     parsed = CodeObject.parse(data)
@@ -98,7 +116,7 @@ def variant(data: bytes, number: int = 1) -> bytes:
     return bytes(changed)
 
 
-def substitute(data: bytes, number: int = 1, **changes: object) -> Substitute:
+def substitute(data: bytes, number: int = 1, /, **changes: object) -> Substitute:
     """A replacement for an object."""
     parsed = CodeObject.parse(data)
     fields: dict[str, object] = {
