@@ -17,6 +17,8 @@ from asmevo.isa.value_graph import Definition, Merge, ValueGraph
 READ = "v_mov_b32_e32 v9, v1"
 FIRST = "v_readfirstlane_b32 s12, v1"
 WRITE = "v_add_u32_e32 v1, 1, v5"
+# Looks at v1 where the mask is off.
+CHOICE = "v_cndmask_b32_e64 v9, v1, v5, {}"
 # Part of a lane's register, and one lane whatever EXEC is: both are made of what was there as well.
 PARTIAL = ("v_mov_b32_sdwa v1, v5 dst_sel:WORD_0 dst_unused:UNUSED_PRESERVE src0_sel:DWORD",
            "v_writelane_b32 v1, s9, 1")
@@ -24,6 +26,7 @@ LANES = (0, 1, 32, 33)  # in both words of a mask
 ALL = sum(1 << lane for lane in LANES)
 SAVED, CONDITIONS = ("s[0:1]", "s[2:3]", "s[4:5]"), ("s[20:21]", "s[22:23]")
 FRESH = "s_load_dwordx2 {}, s[30:31], 0x0"
+READERS = (READ, FIRST, *(CHOICE.format(mask) for mask in CONDITIONS))
 RUNS, STEPS = 24, 200
 
 saved, condition = st.sampled_from(SAVED), st.sampled_from(CONDITIONS)
@@ -43,6 +46,7 @@ def statements(inner: st.SearchStrategy[list[Statement]]) -> st.SearchStrategy[l
     return st.lists(st.one_of(
         st.sampled_from([("line", WRITE), ("line", READ), ("line", FIRST), ("line", PARTIAL[0]),
                          ("line", PARTIAL[1])]),
+        st.sampled_from([("line", text) for text in READERS]),
         st.tuples(st.just("stretch"), saved, condition, flag, inner),
         st.tuples(st.just("choice"), saved, saved, condition, flag, flag, flag, inner, inner),
         st.tuples(st.just("far"), saved, condition, flag, flag, inner),
@@ -200,8 +204,13 @@ class Wave:
     @property
     def read(self) -> list[int]:
         """The lanes whose v1 the next instruction reads."""
-        only_first = self.program.instructions[self.at].text == FIRST
-        return (self.on or [0])[:1] if only_first else self.on
+        reader = self.program.instructions[self.at]
+        if reader.text == FIRST:
+            return (self.on or [0])[:1]
+        if reader.text == READ:
+            return self.on
+        mask = self.pairs[reader.operands[3].text]
+        return [lane for lane in self.on if not mask >> lane & 1]
 
     def step(self) -> bool:
         """Whether the program goes on."""
@@ -243,7 +252,7 @@ class Wave:
         elif i.op in SETS:
             pairs[names[0]] = SETS[i.op](pairs[names[1]], pairs[names[2]])
         else:
-            assert i.text in (READ, FIRST), i.text
+            assert i.text in READERS, i.text
 
 
 def held(graph: ValueGraph, index: int) -> set[int]:
@@ -264,7 +273,7 @@ def surprises(program: Program, seed: int) -> list[str]:
     """Readers that found in some run what they should not."""
     graph = ValueGraph(program)
     allowed = {k: held(graph, k) for k, i in enumerate(program.instructions)
-               if i.text in (READ, FIRST) and graph.cfg.reachable(k)}
+               if i.text in READERS and graph.cfg.reachable(k)}
     for run in range(RUNS):
         wave = Wave(program, seed + run)
         for _ in range(STEPS):
