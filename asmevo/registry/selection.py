@@ -83,13 +83,17 @@ def _records(session: Session, ids: Sequence[int]) -> tuple[ReplacementRecord, .
 def _joined(query: Any, selection: Selection) -> Any:
     """The query with the filters, and with the tables that these need."""
     if selection.status is not None:
-        query = (query
-                 .outerjoin(SecondTimingRow,
-                            col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id)
-                 .outerjoin(JudgementRow,
-                            col(JudgementRow.candidate_id) == ReplacementRow.candidate_id)
-                 .where(_STATUSES[selection.status]))
+        query = status_condition(query, selection.status)
     return query.where(*_conditions(selection))
+
+
+def status_condition(query: Any, status: ReplacementStatus) -> Any:
+    """A query of replacements with the condition that they stand so."""
+    return (query
+            .outerjoin(SecondTimingRow,
+                       col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id)
+            .outerjoin(JudgementRow, col(JudgementRow.candidate_id) == ReplacementRow.candidate_id)
+            .where(_STATUSES[status]))
 
 
 def _conditions(selection: Selection) -> list[ColumnElement[bool]]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from asmevo.errors import AsmEvoError
-from asmevo.registry.command import captures, diff, keygen, listing, log, pull, show, sign
+from asmevo.registry.command import captures, diff, keygen, listing, log, pull, show, sign, stats
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
-_COMMANDS = (listing, show, log, diff, captures, pull, keygen, sign)
+_COMMANDS = (listing, show, log, diff, stats, captures, pull, keygen, sign)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

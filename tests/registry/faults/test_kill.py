@@ -9,7 +9,7 @@ import pytest
 from tests.registry.faults.conftest import Show, Site
 
 
-@pytest.mark.parametrize("kills", [30, pytest.param(400, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("kills", [20, pytest.param(400, marks=pytest.mark.faults)])
 def test_killed_writers(site: Site, kills: int, show: Show) -> None:
     site.run("kill", kills, 8, timeout_s=60 + kills)
     victims = list(site.reports.glob("victim-*"))
