@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, inspect
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from asmevo.dispatch.captured.capture import Capture
@@ -89,9 +89,7 @@ def capture_row(capture: Capture, store: StagedBlobs, *, reason: CaptureReason,
 
 def capture_records(session: Session, original_sha256: str | None,
                     kernel: str | None) -> tuple[CaptureRecord, ...]:
-    """The captures of a kernel, oldest first; none in a registry from before there were any."""
-    if not inspect(session.connection()).has_table(str(CaptureRow.__tablename__)):
-        return ()
+    """The captures of a kernel, oldest first."""
     query = select(CaptureRow).order_by(col(CaptureRow.created), col(CaptureRow.sha256))
     if original_sha256 is not None:
         query = query.where(CaptureRow.original_sha256 == original_sha256)

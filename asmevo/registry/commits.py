@@ -14,7 +14,7 @@ from asmevo.registry.judgement import Judgement
 from asmevo.registry.judgements import add_judgement
 from asmevo.registry.models import CandidateRow, ReplacementRow
 from asmevo.registry.records import CandidateStatus, ReplacementRecord
-from asmevo.registry.rows import replacement_records
+from asmevo.registry.replacements import replacement_records
 
 
 def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
@@ -22,11 +22,10 @@ def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
     """See `Registry.commit_replacement`."""
     if not (math.isfinite(speedup) and speedup > 0):
         raise RegistryError(f"a speedup of {speedup} is not a positive number")
-    committed = col(ReplacementRow.candidate_id) == candidate_id
     row = session.get(CandidateRow, candidate_id)
     if row is None:
         raise RegistryError(f"the registry has no candidate '{candidate_id}'")
-    if known := replacement_records(session, committed):
+    if known := replacement_records(session, {"candidate_id": candidate_id}):
         if known[0].speedup != speedup:
             raise RegistryError(f"candidate '{candidate_id}' is already committed, with a "
                                 f"speedup of {known[0].speedup}")
@@ -46,4 +45,4 @@ def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
     if judged is not None:
         add_judgement(session, row.id, judged)
     issuer.issue(session, candidate_id)
-    return replacement_records(session, committed)[0]
+    return replacement_records(session, {"candidate_id": candidate_id})[0]

@@ -14,7 +14,7 @@ from sqlmodel import Session, select
 
 from asmevo.registry.backend import RELAXED, WRITE, Backend
 from asmevo.registry.errors import RegistryError, RegistryMissingError
-from asmevo.registry.migrations import OLDEST, upgrade
+from asmevo.registry.migrations import OLDEST, current, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, SchemaRow
 
 
@@ -119,6 +119,9 @@ class Database:
         try:
             with _writing(engine).begin() as connection:
                 upgrade(connection)
+                if current(connection) != SCHEMA_VERSION:
+                    raise RegistryError(f"registry {self.place} says that it has schema version "
+                                        f"{version}, but its tables are those of another")
         except DBAPIError as error:
             if error.orig is None or not self._backend.forbids_writing(error.orig):
                 raise

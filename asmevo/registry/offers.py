@@ -10,7 +10,7 @@ from asmevo.registry.errors import StatementError, StatementFault
 from asmevo.registry.issuer import MOST_SIGNATURES, Signature, check_signatures
 from asmevo.registry.models import CandidateRow, ReplacementRow, StatementRow
 from asmevo.registry.records import ReplacementRecord
-from asmevo.registry.rows import replacement_records
+from asmevo.registry.replacements import replacement_records
 from asmevo.registry.statement import Blobs, Statement, check_statements
 
 
@@ -52,8 +52,7 @@ def offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer,
                              f"candidate '{taken[0]}' has a statement, but it is no replacement "
                              "of that original")
     statements = check_statements(session, candidates, blobs, missing=True)
-    records = replacement_records(
-        session, col(ReplacementRow.original_sha256) == original_sha256)
+    records = replacement_records(session, {"original_sha256": original_sha256})
     return tuple(
         Offer(record, statement, check_signatures(session, statement) if statement else ())
         for record in records

@@ -31,8 +31,9 @@ class PostgreSQL(Backend):
     waits at most ``busy_timeout_s`` seconds for another; readers wait for nobody.
     """
 
-    read_options: Mapping[str, Any] = {
-        "isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    # Not also read-only: SQLAlchemy ends that by asking for READ WRITE, which a standby refuses
+    # to begin and which overrides a database's default_transaction_read_only.
+    read_options: Mapping[str, Any] = {"isolation_level": "REPEATABLE READ"}
 
     def __init__(self, url: URL, *, busy_timeout_s: float) -> None:
         self._url = url.set(drivername="postgresql+psycopg")

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 import asmevo
@@ -26,7 +25,6 @@ from asmevo.registry.models import (
     CodeObjectRow,
     DispatchRow,
     RecoveredObjectRow,
-    ReplacementRow,
     RunRow,
     TimingRow,
     now,
@@ -49,7 +47,6 @@ from asmevo.registry.rows import (
     object_record,
     recovered_record,
     refuse_if_committed,
-    replacement_records,
     run_record,
     run_row,
 )
@@ -63,6 +60,7 @@ if TYPE_CHECKING:
     from asmevo.registry.catalog import Catalog
     from asmevo.registry.judgement import Judgement
     from asmevo.registry.offers import Offer
+    from asmevo.registry.replacements import ReplacementFilter
     from asmevo.registry.signing import SigningKey
     from asmevo.registry.statistics import Statistics
 
@@ -489,22 +487,24 @@ class Registry:
             raise RegistryError(f"the registry has no candidate '{candidate_id}'")
         return found[0]
 
-    def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
-                     object_sha256: str | None = None,
-                     run_id: str | None = None) -> tuple[ReplacementRecord, ...]:
-        """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
-        conditions: list[ColumnElement[bool]] = [
-            col(column) == value
-            for column, value in ((ReplacementRow.original_sha256, original_sha256),
-                                  (ReplacementRow.kernel, kernel),
-                                  (ReplacementRow.object_sha256, object_sha256))
-            if value is not None
-        ]
-        if run_id is not None:
-            conditions.append(col(ReplacementRow.candidate_id).in_(
-                select(CandidateRow.id).where(CandidateRow.run_id == run_id)))
+    def replacements(self, *, limit: int | None = None, offset: int = 0, judged: bool = True,
+                     **wanted: Unpack[ReplacementFilter]) -> tuple[ReplacementRecord, ...]:
+        """Replacements by original and kernel; of each pair the best first, measured ones ahead.
+
+        ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
+        their judgement, and so with weaknesses that say it is not known.
+        """
+        from asmevo.registry.replacements import replacement_records
+
         with self._database.read() as session:
-            return replacement_records(session, *conditions)
+            return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
+
+    def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
+        """How many `replacements` there are without ``limit`` and ``offset``."""
+        from asmevo.registry.replacements import replacement_count
+
+        with self._database.read() as session:
+            return replacement_count(session, wanted)
 
     def offers(self, original_sha256: str) -> tuple[Offer, ...]:
         """The replacements of an original with all that `pull` asks of them, the best first.

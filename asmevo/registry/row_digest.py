@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -38,15 +39,19 @@ def values_digest(table: sa.FromClause, values: Mapping[str, Any]) -> str:
     SHA-256 of the canonical JSON (sorted keys, no white space) of all columns but the digest and a
     number that only the database gives out, so that a record has the same in every registry. Each
     value becomes what a database of the column's type gives back: a whole number in a column of
-    floating-point ones is ``2.0``. Raises `ValueError` for what JSON lacks.
+    floating-point ones is ``2.0``. Raises `ValueError` for what a column of its type, or JSON,
+    cannot hold.
     """
     surrogate = getattr(table, "autoincrement_column", None)
-    content = {
-        column.name: _plain(column, values[column.name])
-        for column in table.columns
-        if column.name != COLUMN and column is not surrogate
-    }
-    text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    try:
+        content = {
+            column.name: _plain(column, values[column.name])
+            for column in table.columns
+            if column.name != COLUMN and column is not surrogate
+        }
+        text = json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    except TypeError as error:
+        raise ValueError(f"a row of table '{table.description}': {error}") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -71,4 +76,12 @@ def _plain(column: sa.ColumnElement[Any], value: Any) -> Any:
     return value
 
 
-_PLAIN: Mapping[type, Callable[[Any], Any]] = {sa.Boolean: bool, sa.Float: float}
+def _number(value: Any) -> float:
+    # SQLite keeps text in a column of numbers as well, and float() reads more than numbers.
+    if not isinstance(value, int | float):
+        raise TypeError(f"{str(value)[:40]!r} is not a number")
+    return float(value)
+
+
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    sa.Boolean: bool, sa.Integer: operator.index, sa.Float: _number}

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from asmevo.registry.errors import RegistryError
@@ -17,13 +16,11 @@ from asmevo.registry.models import (
     RecoveredObjectRow,
     ReplacementRow,
     RunRow,
-    SecondTimingRow,
 )
 from asmevo.registry.records import (
     DispatchRecord,
     ObjectRecord,
     RecoveredRecord,
-    ReplacementRecord,
     RunRecord,
     RunStatus,
     Source,
@@ -105,44 +102,3 @@ def refuse_if_committed(session: Session, run_id: str) -> None:
                     .where(CandidateRow.run_id == run_id)).first() is not None:
         raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
                             "stated of them")
-
-
-def replacement_records(session: Session,
-                        *conditions: ColumnElement[bool]) -> tuple[ReplacementRecord, ...]:
-    """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
-    query = (
-        select(ReplacementRow, CandidateRow.run_id, CodeObjectRow.isa)
-        .join(CandidateRow, col(CandidateRow.id) == ReplacementRow.candidate_id)
-        .join(CodeObjectRow, col(CodeObjectRow.sha256) == ReplacementRow.object_sha256)
-        .where(*conditions)
-        .order_by(col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
-                  col(ReplacementRow.timing_source) != "measured",
-                  col(ReplacementRow.speedup).desc(), col(ReplacementRow.id))
-    )
-    from asmevo.registry.judgements import judgements
-    from asmevo.registry.second_timings import second_timings
-
-    again, judged = second_timings(session, *conditions), judgements(session, *conditions)
-    return tuple(
-        ReplacementRecord(
-            id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,
-            candidate_id=row.candidate_id, run_id=run_id, object_sha256=row.object_sha256,
-            speedup=_speedup(row.speedup, row), timing_source=cast(Source, row.timing_source),
-            device=row.device, evidence_complete=row.evidence_complete,
-            created=row.created, speedup_again=_speedup_again(again.get(row.candidate_id), row),
-            withdrawn=row.candidate_id in again and not again[row.candidate_id].confirmed,
-            judgement=judged.get(row.candidate_id))
-        for row, run_id, isa in session.exec(query)
-    )
-
-
-def _speedup_again(again: SecondTimingRow | None, row: ReplacementRow) -> float | None:
-    return None if again is None or again.speedup is None else _speedup(again.speedup, row)
-
-
-def _speedup(value: object, row: ReplacementRow) -> float:
-    """SQLite keeps text and infinities in a column of numbers as well."""
-    if not isinstance(value, int | float) or not (math.isfinite(value) and value > 0):
-        raise RegistryError(f"the record of replacement {row.object_sha256} is malformed: a "
-                            f"speedup of {str(value)[:40]!r} is not a positive number")
-    return float(value)

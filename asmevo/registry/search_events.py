@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect
 from sqlmodel import Session, col, select
 
 from asmevo.registry.errors import RegistryError
@@ -29,8 +28,6 @@ def add_events(session: Session, run_id: str, events: Sequence[Mapping[str, Json
 def event_records(session: Session, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
     """The events of a run, in order; none may be missing."""
     run_row(session, run_id)
-    if not _has_events(session):
-        return ()
     rows = session.exec(select(SearchEventRow).where(SearchEventRow.run_id == run_id)
                         .order_by(col(SearchEventRow.number))).all()
     for expected, row in enumerate(rows):
@@ -49,16 +46,9 @@ def attempt_event(session: Session, run_id: str,
 
 def first_events(session: Session) -> tuple[tuple[RunRow, Mapping[str, JsonValue]], ...]:
     """Runs with events, newest first, and the first event of each."""
-    if not _has_events(session):
-        return ()
     rows = session.exec(
         select(RunRow, SearchEventRow.data)
         .join(SearchEventRow, col(SearchEventRow.run_id) == RunRow.id)
         .where(SearchEventRow.number == 0)
         .order_by(col(RunRow.started).desc(), col(RunRow.id).desc()))
     return tuple((row, data) for row, data in rows)
-
-
-def _has_events(session: Session) -> bool:
-    """A registry from before there were any, which is only read, has no table of them."""
-    return inspect(session.connection()).has_table(str(SearchEventRow.__tablename__))

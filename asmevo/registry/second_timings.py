@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, inspect
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import ReplacementRow, SecondTimingRow, now
@@ -28,13 +26,3 @@ def add_second_timing(session: Session, candidate_id: str, speedup: float | None
     row.outcome, row.code, row.reason = verdict.outcome.value, verdict.code, verdict.reason
     row.evidence, row.created = json_object(verdict.evidence), now()
     session.add(row)
-
-
-def second_timings(session: Session,
-                   *conditions: ColumnElement[bool]) -> Mapping[str, SecondTimingRow]:
-    """Of replacements, by candidate; none in a registry from before there were any."""
-    if not inspect(session.connection()).has_table(str(SecondTimingRow.__tablename__)):
-        return {}
-    of = col(SecondTimingRow.candidate_id).in_(
-        select(ReplacementRow.candidate_id).where(*conditions))
-    return {row.candidate_id: row for row in session.exec(select(SecondTimingRow).where(of))}

@@ -35,7 +35,7 @@ def stored_events(registry: Registry, run: RunRecord,
         config = ""
     return tuple(from_registry(
         run, config, registry.lineage(run.id) if candidates is None else candidates,
-        [r for r in registry.replacements() if r.run_id == run.id]))
+        registry.replacements(run_id=run.id)))
 
 
 def from_registry(

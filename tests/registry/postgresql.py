@@ -32,7 +32,7 @@ class Server:
     folder: Path
     port: int
     _count: int = field(default=0)
-    _shared: str | None = field(default=None)
+    shared: str | None = field(default=None)
 
     def url(self, database: str, *, tcp: bool = False, user: str = USER,
             password: str = PASSWORD) -> str:
@@ -43,18 +43,18 @@ class Server:
         return f"postgresql+psycopg://{user}@/{database}?host={self.folder}&port={self.port}"
 
     def clean_database(self) -> str:
-        """The name of a database that holds nothing, or a registry without records.
+        """Make the database ``shared`` hold nothing, or a registry without records.
 
         One for all tests that run one after the other: to make one takes as long as to use it.
         """
-        if self._shared is None:
-            self._shared = self.new_database()
+        if self.shared is None:
+            self.shared = self.new_database()
         names = [str(name) for [name] in self.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN "
-            "('registry_schema', 'alembic_version')", self._shared)]
+            "('registry_schema', 'alembic_version')", self.shared)]
         if names:
-            self.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY", self._shared)
-        return self._shared
+            self.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY", self.shared)
+        return self.shared
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         """Run one statement past the registry."""
@@ -107,8 +107,11 @@ def _free_port() -> int:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
-    """A server with one superuser `USER`, gone without a trace at the end."""
+def running_server(*options: str) -> Iterator[Server]:
+    """A server with one superuser `USER`, gone without a trace at the end.
+
+    It is in a hurry and would not survive a power failure, unless ``options`` say otherwise.
+    """
     programs, account = find_programs(), _account()
     # Not pytest's folder: a socket's path may have 107 bytes, and the server is another user.
     folder = Path(tempfile.mkdtemp(prefix="asmevo-pg-", dir="/tmp"))
@@ -125,11 +128,11 @@ def running_server() -> Iterator[Server]:
              "--locale=C", "--no-sync"],
             check=True, stdout=subprocess.DEVNULL, **settings)
         port = _free_port()
-        options = [word for option in _OPTIONS for word in ("-c", option)]
+        settled = [word for option in (*_OPTIONS, *options) for word in ("-c", option)]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [programs / "postgres", "-D", folder / "data", "-k", folder, "-p", str(port),
-                 "-h", "127.0.0.1", *options], stdout=log, stderr=log, **settings)
+                 "-h", "127.0.0.1", *settled], stdout=log, stderr=log, **settings)
         try:
             server = Server(folder, port)
             _await(server, process)

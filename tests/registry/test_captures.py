@@ -1,10 +1,8 @@
-"""Captures in the registry: by content, verified, and in registries from before there were any."""
+"""Captures in the registry: by content, and verified."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +18,9 @@ from asmevo.registry.errors import RegistryError
 from asmevo.registry.records import CaptureReason
 from asmevo.registry.registry import Registry
 from tests.dispatch.captured.conftest import make_capture
+from tests.registry.tampering import execute
+
+BACKENDS = ("sqlite", "postgresql")
 
 
 @pytest.fixture
@@ -62,6 +63,7 @@ def test_the_object_must_be_known(registry: Registry) -> None:
         registry.record_capture(make_capture())
 
 
+@pytest.mark.sqlite
 def test_unknown_captures(registry: Registry, tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="no registry at"):
         registry.load_capture("0" * 64)
@@ -72,20 +74,13 @@ def test_unknown_captures(registry: Registry, tmp_path: Path) -> None:
         registry.load_capture("0" * 64)
 
 
-def change(registry: Registry, statement: str) -> None:
-    registry.close()
-    with closing(sqlite3.connect(registry.path / "asmevo.db")) as connection:
-        connection.execute(statement)
-        connection.commit()
-
-
 def test_a_tampered_row_is_noticed(registry: Registry, capture: Capture) -> None:
     sha256 = registry.record_capture(capture)
-    change(registry, "UPDATE capture SET kernel = 'other'")
+    execute(registry, "UPDATE capture SET kernel = 'other'")
     with pytest.raises(RegistryError, match="does not match its content"):
         registry.load_capture(sha256)
     other = registry.record_capture(replace(capture, dynamic_lds=0))
-    change(registry, "UPDATE capture SET content_sha256 = (SELECT content_sha256 FROM capture "
+    execute(registry, "UPDATE capture SET content_sha256 = (SELECT content_sha256 FROM capture "
                      f"WHERE sha256 = '{sha256}'), kernel = 'k'")
     with pytest.raises(RegistryError, match="does not match its content"):
         registry.load_capture(other)
@@ -100,6 +95,7 @@ def test_a_missing_blob_is_noticed(registry: Registry, capture: Capture) -> None
 
 
 
+@pytest.mark.sqlite
 def test_the_command_line(registry: Registry, capture: Capture, tmp_path: Path,
                           capsys: pytest.CaptureFixture[str]) -> None:
     """Listed for people and machines, and written out as a folder that can be replayed."""
@@ -121,9 +117,3 @@ def test_the_command_line(registry: Registry, capture: Capture, tmp_path: Path,
                   ["0123456789", "-o", "x"]):
         assert main(["captures", *wrong, *where]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def version(registry: Registry) -> int:
-    with closing(sqlite3.connect(registry.path / "asmevo.db")) as connection:
-        found: int = connection.execute("SELECT version FROM registry_schema").fetchone()[0]
-    return found

@@ -22,7 +22,7 @@ from sqlmodel import Session, select
 from asmevo.registry import migrations
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.layout import lay_out
-from asmevo.registry.migrations import OLDEST, upgrade, version
+from asmevo.registry.migrations import OLDEST, current, upgrade
 from asmevo.registry.models import SCHEMA_VERSION, Table
 from asmevo.registry.records import CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
@@ -134,7 +134,7 @@ def test_what_is_made_from_the_models_is_taken_for_current(empty: sa.Connection)
     lay_out(empty)
     assert differences(empty) == []
     upgrade(empty)
-    assert version(empty) == SCHEMA_VERSION
+    assert current(empty) == SCHEMA_VERSION
     assert differences(empty) == []
 
 
@@ -252,6 +252,16 @@ def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path) -> None:
         assert connection.execute("SELECT version FROM registry_schema").fetchall() == [(3,)]
         assert connection.execute("SELECT * FROM sqlite_master WHERE name LIKE 'alembic%'"
                                   ).fetchall() == []
+
+
+def test_a_registry_that_contradicts_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    Registry(folder).check_writable()
+    with closing(sqlite3.connect(folder / "asmevo.db")) as connection:
+        connection.execute("UPDATE registry_schema SET version = 3")
+        connection.commit()
+    with pytest.raises(RegistryError, match="says that it has schema version 3, but its tables"):
+        Registry(folder).runs()
 
 
 def test_an_older_registry_that_may_not_be_written(

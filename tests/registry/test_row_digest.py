@@ -148,3 +148,16 @@ def test_what_is_digested_is_canonical_json() -> None:
             f'"original_sha256":"{HASH}","speedup":2.0,"timing_source":"modelled"}}')
     assert json.loads(text)["candidate_id"] == "ü"
     assert row_digest(row) == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(("column", "value"), [
+    ("size", 3.5), ("size", "3"), ("source", b"s"), ("kernels", [float("nan")]),
+    ("kernels", [b"k"]), ("speedup", "1_0"), ("speedup", float("inf")),
+])
+def test_what_a_column_cannot_hold_has_no_digest(column: str, value: object) -> None:
+    """SQLite keeps any type in any column; a digest must not take one for another."""
+    row = next(r for r in copies() if isinstance(
+        r, ReplacementRow if column == "speedup" else CodeObjectRow))
+    setattr(row, column, value)
+    with pytest.raises(ValueError, match=r"not a number|table 'code_object'|JSON compliant"):
+        row_digest(row)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,19 +15,14 @@ import asmevo
 from asmevo.gates.verdict import Gate, JsonValue, Outcome
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.records import CandidateStatus, RunStatus
-from asmevo.registry.registry import Registry
 from asmevo.registry.run_lock import RunLock
+from tests.registry.tampering import execute
 
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
 
 FIRST: Mapping[str, JsonValue] = {"number": 0, "kind": "started", "identity": "same"}
-
-
-def execute(registry: Registry, statement: str) -> None:
-    with closing(sqlite3.connect(registry.path / "asmevo.db")) as connection:
-        connection.execute(statement)
-        connection.commit()
+BACKENDS = ("sqlite", "postgresql")
 
 
 def test_events_come_back_in_order(scene: Scene) -> None:

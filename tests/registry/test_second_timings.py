@@ -13,6 +13,7 @@ from asmevo.registry.errors import PullError, PullRefusal, RegistryError
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
 
+BACKENDS = ("sqlite", "postgresql")
 PASS = Verdict(Gate.G3, Outcome.PASS, "ok", "1.2x", {"speedup": 1.2})
 MISSING = Verdict(Gate.G3, Outcome.MISSING, "not-timed", "the device is gone")
 

@@ -1,6 +1,7 @@
 """A process that records candidates and prints the id of each once it is stored.
 
-Usage: writer.py REGISTRY RUN ORIGINAL KERNEL DISPATCH WORKER COUNT. The first one is committed.
+Usage: writer.py REGISTRY RUN ORIGINAL KERNEL DISPATCH WORKER COUNT [URL]. The first one is
+committed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from asmevo.registry.registry import Registry
 
 
 def main() -> None:
-    path, run_id, original, kernel, dispatch, worker, count = sys.argv[1:]
-    registry = Registry(path, busy_timeout_s=60)
+    path, run_id, original, kernel, dispatch, worker, count, *url = sys.argv[1:]
+    registry = Registry(path, *url, busy_timeout_s=60)
     data = bytearray(registry.load_object(original))
     text = CodeObject.parse(bytes(data)).section(".text")
     end = text.offset + text.size

@@ -39,7 +39,7 @@ def upgrade(connection: sa.Connection, to: int = SCHEMA_VERSION) -> None:
         inspector = sa.inspect(connection)
         # Up to version 5 registries knew nothing of Alembic.
         if inspector.has_table("registry_schema") and not inspector.has_table("alembic_version"):
-            command.stamp(config, revision(version(connection)))
+            command.stamp(config, revision(current(connection)))
         command.upgrade(config, revision(to))
 
 
@@ -56,7 +56,7 @@ def revision(schema: int) -> str:
     return f"{schema:04}"
 
 
-def version(connection: sa.Connection) -> int:
+def current(connection: sa.Connection) -> int:
     """The schema that a database has."""
     found: int = connection.exec_driver_sql("SELECT version FROM registry_schema").scalar_one()
     return found
