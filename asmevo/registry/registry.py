@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from asmevo.registry.replacements import ReplacementFilter
     from asmevo.registry.retention import Collected, Retention
     from asmevo.registry.signing import SigningKey
+    from asmevo.registry.statistics import Statistics
 
 
 class Registry:
@@ -138,6 +139,14 @@ class Registry:
         with self._database.write(relaxed=relaxed) as session:
             staged.confirm()
             yield session
+
+    def statistics(self) -> Statistics:
+        """The registry in numbers."""
+        from asmevo.registry.statistics import statistics
+        from asmevo.registry.storage import kinds, stored
+
+        with self._database.read() as session:
+            return statistics(session, stored(self._blobs, kinds(session, self._blobs)))
 
     # -- writing ---------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select
@@ -25,7 +25,6 @@ from asmevo.registry.records import ReplacementRecord, Source
 class ReplacementFilter(TypedDict, total=False):
     """What a replacement has to be; what is None or absent does not matter."""
 
-    ids: Collection[int] | None
     original_sha256: str | None
     kernel: str | None
     object_sha256: str | None
@@ -62,6 +61,12 @@ def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: i
     return tuple(_record(row) for row in session.execute(query))
 
 
+def records_by_id(session: Session, ids: Collection[int]) -> dict[int, ReplacementRecord]:
+    """Replacements by the numbers of their rows."""
+    query = _columns(judged=True).where(col(ReplacementRow.id).in_(ids))
+    return {row[0]: _record(row) for row in session.connection().execute(query)}
+
+
 def replacement_count(session: Session, wanted: ReplacementFilter) -> int:
     """See `Registry.count_replacements`."""
     return session.exec(select(func.count()).select_from(ReplacementRow)
@@ -75,8 +80,6 @@ def _conditions(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
         if name == "run_id":
             yield col(ReplacementRow.candidate_id).in_(
                 select(CandidateRow.id).where(CandidateRow.run_id == value))
-        elif name == "ids":
-            yield col(ReplacementRow.id).in_(cast("Collection[int]", value))
         elif name == "min_speedup":
             yield col(ReplacementRow.speedup) >= value
         else:

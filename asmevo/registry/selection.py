@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 from asmevo.registry.judgement import LEAST, MOST
 from asmevo.registry.models import JudgementRow, ReplacementRow, SecondTimingRow
 from asmevo.registry.records import ReplacementRecord, ReplacementStatus, Source
-from asmevo.registry.replacements import replacement_records
+from asmevo.registry.replacements import records_by_id
 
 _AT_ONCE = 10_000
 """Records read by one query; SQLite takes 32,766 variables (sqlite.org/limits.html)."""
@@ -75,22 +75,24 @@ def selected(session: Session, selection: Selection) -> Selected:
 def _records(session: Session, ids: Sequence[int]) -> tuple[ReplacementRecord, ...]:
     found: dict[int, ReplacementRecord] = {}
     for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start:start + _AT_ONCE]
-        found.update((record.id, record)
-                     for record in replacement_records(session, {"ids": some}))
+        found |= records_by_id(session, ids[start:start + _AT_ONCE])
     return tuple(found[number] for number in ids if number in found)
 
 
 def _joined(query: Any, selection: Selection) -> Any:
     """The query with the filters, and with the tables that these need."""
     if selection.status is not None:
-        query = (query
-                 .outerjoin(SecondTimingRow,
-                            col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id)
-                 .outerjoin(JudgementRow,
-                            col(JudgementRow.candidate_id) == ReplacementRow.candidate_id)
-                 .where(_STATUSES[selection.status]))
+        query = status_condition(query, selection.status)
     return query.where(*_conditions(selection))
+
+
+def status_condition(query: Any, status: ReplacementStatus) -> Any:
+    """A query of replacements with the condition that they stand so."""
+    return (query
+            .outerjoin(SecondTimingRow,
+                       col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id)
+            .outerjoin(JudgementRow, col(JudgementRow.candidate_id) == ReplacementRow.candidate_id)
+            .where(_STATUSES[status]))
 
 
 def _conditions(selection: Selection) -> list[ColumnElement[bool]]:
@@ -135,8 +137,9 @@ _STATUSES = {
     ReplacementStatus.COMMITTED: and_(not_(_timed_again), not_(_weaker())),
 }
 
-_MODELLED = col(ReplacementRow.timing_source) != "measured"
-_BEST = (_MODELLED, col(ReplacementRow.speedup).desc(), col(ReplacementRow.id))
+# 'measured' comes before 'modelled'; so has the index ix_replacement_order them.
+_BEST = (col(ReplacementRow.timing_source), col(ReplacementRow.speedup).desc(),
+         col(ReplacementRow.id))
 _ORDERS = {
     Order.ORIGINAL: (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel), *_BEST),
     Order.KERNEL: (col(ReplacementRow.kernel), *_BEST),

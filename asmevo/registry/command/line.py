@@ -23,13 +23,14 @@ from asmevo.registry.command import (
     push,
     show,
     sign,
+    stats,
 )
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
 _COMMANDS = (
-    listing, show, log, diff, captures, pull, keygen, sign, exporting, importing, push, deploy,
-    gc,
+    listing, show, log, diff, stats, captures, pull, keygen, sign, exporting, importing, push,
+    deploy, gc,
 )
 
 

@@ -61,18 +61,14 @@ def opened(arguments: argparse.Namespace) -> Registry:
     if "://" not in given:
         if blobs is None:
             return Registry(Path(given))
-        return Registry(Path(given), **_blobs(blobs))
+        return Registry(Path(given), blobs_url=str(blobs))
     if blobs is None:
         raise RegistryError(
             f"--registry is the URL of a database: --blobs (or {BLOBS_VARIABLE}) has to say where "
             "its blobs are, as a folder or a URL")
     if folder is not None:
         return Registry(folder, given)
-    return Registry(Path(DEFAULT), given, **_blobs(blobs))
-
-
-def _blobs(place: str) -> dict[str, Any]:
-    return {"blobs_url": place}
+    return Registry(Path(DEFAULT), given, blobs)
 
 
 def place(arguments: argparse.Namespace) -> str:
