@@ -106,6 +106,16 @@ def test_refused_by_the_pull(scene: Scene, tree: Path) -> None:
     assert "1.2500x modelled on" in done.stdout
 
 
+def test_what_was_passed_over_is_said(scene: Scene, tree: Path) -> None:
+    scene.commit("weak", number=1, speedup=9.0, judged=None)
+    scene.commit("c", number=2)
+    done = deploy(scene, "file", tree)
+    assert done.returncode == 0
+    assert done.stderr.startswith("asmevo-registry: passed over 9.0000x: ")
+    done = deploy(scene, "file", tree, "--allow-weaker")
+    assert done.stderr.startswith("asmevo-registry: judged by less than the default gates: ")
+
+
 def test_a_trust_list_counts(scene: Scene, tree: Path, tmp_path: Path) -> None:
     scene.commit("c", number=1)
     assert run("keygen", "-o", tmp_path / "key", folder=scene.registry.path).returncode == 0

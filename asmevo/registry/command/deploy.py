@@ -197,7 +197,7 @@ class _Supply:
 
     def __call__(self, original: str) -> Substitute | None:
         try:
-            return pulled(self._registry, original, self._arguments)
+            return pulled(self._registry, original, self._arguments, output.note)
         except PullError as error:
             if error.code.is_damage:
                 raise

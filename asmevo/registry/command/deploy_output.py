@@ -139,7 +139,12 @@ def _place(path: str, swap: Swap) -> str:
 
 
 def complain(code: str, reason: str) -> None:
-    """A refusal, on standard error: its code, and a sentence that names from a tree are part of."""
+    """A refusal, on standard error: its code and a sentence."""
+    note(f"{code}: {reason}")
+
+
+def note(text: str) -> None:
+    """A line on standard error; names from a tree or a registry may be part of it."""
     from asmevo.registry.tables import printable
 
-    print(f"asmevo-registry: {code}: {printable(reason)}", file=sys.stderr)
+    print(f"asmevo-registry: {printable(text)}", file=sys.stderr)
