@@ -148,6 +148,8 @@ def test_an_original_that_is_not_there(scene: Scene, tree: Path, tmp_path: Path)
     scene.commit("c", number=1)
     (tmp_path / "same.co").write_bytes(scene.original.data)
     assert deploy(scene, "file", tree, "--original", tmp_path / "same.co").returncode == 0
+    again = deploy(scene, "file", tree, "--original", tree / "kernels.bin")  # a replacement by now
+    assert (again.returncode, "already holds" in again.stdout) == (0, True)
 
 
 def test_foreign_changes(scene: Scene, tree: Path) -> None:

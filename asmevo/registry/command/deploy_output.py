@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asmevo.registry.documents import SCHEMA_VERSION
+from asmevo.registry.names import printable, without_secrets
 
 if TYPE_CHECKING:
     from asmevo.deploy.deployment import Outcome
@@ -145,6 +146,4 @@ def complain(code: str, reason: str) -> None:
 
 def note(text: str) -> None:
     """A line on standard error; names from a tree or a registry may be part of it."""
-    from asmevo.registry.tables import printable
-
-    print(f"asmevo-registry: {printable(text)}", file=sys.stderr)
+    print(f"asmevo-registry: {printable(without_secrets(text))}", file=sys.stderr)
