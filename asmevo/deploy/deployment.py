@@ -76,6 +76,8 @@ def deploy(tree: Tree, target: Target, supply: Supply, *,
 def planned(tree: Tree, manifest: Manifest, target: Target, supply: Supply,
             originals: Collection[str] | None, *, in_place: bool = True) -> Plan:
     """What a deployment would do; changes nothing. For ``in_place`` see `make_plan`."""
+    if originals is not None:
+        originals = {_first(manifest, sha256) for sha256 in originals}
     places = [place for place in find_places(tree, manifest, containers=target.containers,
                                              only=target.covers)
               if originals is None or place.original_sha256 in originals]
@@ -86,6 +88,15 @@ def planned(tree: Tree, manifest: Manifest, target: Target, supply: Supply,
         target.guard(tree, place, original, replacement)
 
     return make_plan(tree, manifest, places, substitutes, guard, in_place=in_place)
+
+
+def _first(manifest: Manifest, sha256: str) -> str:
+    """The original of which a file with that hash, given by its path, holds a replacement."""
+    for entry in manifest.files.values():
+        for swap in entry.swaps:
+            if swap.replacement_sha256 == sha256:
+                return swap.original_sha256
+    return sha256
 
 
 def _check_found(tree: Tree, places: Collection[Place],

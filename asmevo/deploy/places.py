@@ -48,6 +48,8 @@ def find_places(tree: Tree, manifest: Manifest, *, containers: bool = False,
         if link and Path(os.path.realpath(full)).is_relative_to(tree.root):
             continue  # found under its own name
         entry = manifest.files.get(path)
+        if entry is not None:
+            yield from _expected(tree, entry, link)
         try:
             with open_regular(full) as file:
                 start = file.read(HEAD)
@@ -58,6 +60,14 @@ def find_places(tree: Tree, manifest: Manifest, *, containers: bool = False,
                 yield from _members(full, path, entry, link)
         except SourceError:
             continue
+
+
+def _expected(tree: Tree, entry: DeployedFile, link: bool) -> Iterator[Place]:
+    """What a file held before someone else changed it, so that its change is not overlooked."""
+    sha256 = tree.sha256(entry.path, link=link)
+    if sha256 != entry.original_sha256 and not entry.ours(sha256):
+        for swap in entry.swaps:
+            yield Place(entry.path, swap.member, swap.original_sha256, link)
 
 
 def _members(full: Path, path: str, entry: DeployedFile | None, link: bool) -> Iterator[Place]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ TEMPORARY = "tmp.pid_"
 
 # FileCacheManager.put writes into such a folder and removes it at once; what is older was killed.
 _WRITING_S = 60.0
+
+
+def default_cache(environment: Mapping[str, str]) -> str:
+    """Where Triton has its cache (``triton/knobs.py``, ``cache_knobs``)."""
+    home = environment.get("TRITON_HOME") or "~"
+    return environment.get("TRITON_CACHE_DIR") or f"{home}/.triton/cache"
 
 
 @dataclass(frozen=True, slots=True)

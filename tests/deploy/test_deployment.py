@@ -128,6 +128,8 @@ def test_what_someone_else_changed_is_left_alone(originals: Originals) -> None:
     outcome = run(folder, {new.original_sha256: new}.get)
     (refused,) = outcome.refused
     assert refused.error.code is DeployRefusal.FOREIGN
+    outcome = run(folder, originals.supply(2), originals={originals.sha256(ONE)})
+    assert [r.error.code for r in outcome.refused] == [DeployRefusal.FOREIGN]
     assert (folder / ONE).read_bytes() == foreign
 
 
@@ -172,8 +174,8 @@ def test_a_read_only_folder(originals: Originals, open_path: Path,
     folder = originals.make().rename(open_path / "tree")
     for path in (folder, folder / "a", folder / "b"):
         path.chmod(0o555)
-    for path in originals.files:
-        (folder / path).chmod(0o644)
+    for name in originals.files:
+        (folder / name).chmod(0o644)
     before = snapshot(folder)
     with as_user():
         with pytest.raises(DeployError) as caught:

@@ -62,7 +62,8 @@ def test_links(folder: Path, tmp_path: Path, where: str) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [
     ("path", "../one.co"), ("path", "/etc/passwd"), ("path", "a/../../one.co"), ("path", ""),
-    ("path", "a//b"), ("path", "."), ("path", f"{STATE}/manifest.json"), ("path", "nul\0"), ("path", 3), ("path", None),
+    ("path", "a//b"), ("path", "."), ("path", f"{STATE}/manifest.json"),
+    ("path", "nul\0"), ("path", 3), ("path", None),
     ("original_sha256", "../../etc/passwd"), ("original_sha256", "0" * 63),
     ("original_sha256", "A" * 64), ("deployed_sha256", 0), ("earlier", "0" * 64),
     ("earlier", [None]), ("link", 3), ("swaps", {}), ("swaps", [None]), ("swaps", None)])

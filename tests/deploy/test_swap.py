@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from asmevo.deploy import swap
 from asmevo.deploy.backup import backup_path
 from asmevo.deploy.deployment import deploy
 from asmevo.deploy.errors import DeployError, DeployRefusal
-from asmevo.deploy.manifest import load_manifest
+from asmevo.deploy.manifest import Manifest, load_manifest, store_manifest
 from asmevo.deploy.plain_file import PlainFile
 from asmevo.deploy.plan import Change
 from asmevo.deploy.swap import carry_out, write_in_place
@@ -35,10 +34,8 @@ def test_changed_since_it_was_planned(originals: Originals, when: str,
     if when == "before":
         (folder / TWO).write_bytes(b"else")
     else:
-        real: Callable[..., object] = swap.store_manifest
-
-        def store(*arguments: object) -> None:
-            real(*arguments)
+        def store(tree: Tree, manifest: Manifest) -> None:
+            store_manifest(tree, manifest)
             (folder / TWO).write_bytes(b"else")
 
         monkeypatch.setattr(swap, "store_manifest", store)

@@ -46,7 +46,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
     triton = _route(routes, common, "triton", "a Triton cache", run_triton)
     triton.add_argument("tree", nargs="?", type=Path, metavar="CACHE",
-                        help="default: $TRITON_CACHE_DIR, else ~/.triton/cache")
+                        help="default: where Triton has it, by $TRITON_CACHE_DIR and $TRITON_HOME")
     triton.add_argument("--copy-to", type=Path, metavar="FOLDER",
                         help="leave the cache as it is and deploy to a copy of it")
 
@@ -109,11 +109,10 @@ def run_triton(arguments: argparse.Namespace) -> int:
     """Deploy to a Triton cache; returns the exit status."""
     from asmevo.deploy.deployment import deploy
     from asmevo.deploy.tree import Tree
-    from asmevo.deploy.triton import TritonCache
+    from asmevo.deploy.triton import TritonCache, default_cache
     from asmevo.deploy.triton_copy import deploy_to_copy
 
-    place = arguments.tree or os.environ.get("TRITON_CACHE_DIR") or "~/.triton/cache"
-    tree, supply = Tree.at(place), _Supply(arguments)
+    tree, supply = Tree.at(arguments.tree or default_cache(os.environ)), _Supply(arguments)
     if arguments.copy_to is None:
         return _report(arguments, supply, deploy(
             tree, TritonCache(), supply, originals=_originals(arguments),
@@ -198,7 +197,7 @@ class _Supply:
 
     def __call__(self, original: str) -> Substitute | None:
         try:
-            return pulled(self._registry, original, self._arguments)
+            return pulled(self._registry, original, self._arguments, output.note)
         except PullError as error:
             if error.code.is_damage:
                 raise

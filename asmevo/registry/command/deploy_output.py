@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asmevo.registry.documents import SCHEMA_VERSION
+from asmevo.registry.names import printable, without_secrets
 
 if TYPE_CHECKING:
     from asmevo.deploy.deployment import Outcome
@@ -139,7 +140,10 @@ def _place(path: str, swap: Swap) -> str:
 
 
 def complain(code: str, reason: str) -> None:
-    """A refusal, on standard error: its code, and a sentence that names from a tree are part of."""
-    from asmevo.registry.tables import printable
+    """A refusal, on standard error: its code and a sentence."""
+    note(f"{code}: {reason}")
 
-    print(f"asmevo-registry: {code}: {printable(reason)}", file=sys.stderr)
+
+def note(text: str) -> None:
+    """A line on standard error; names from a tree or a registry may be part of it."""
+    print(f"asmevo-registry: {printable(without_secrets(text))}", file=sys.stderr)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 from asmevo.registry.command.objects import find_object, is_prefix
 from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
-from asmevo.registry.command.pulling import DAMAGED, NOT_ACCEPTED, add_options, pull_options
+from asmevo.registry.command.pulling import (
+    DAMAGED,
+    NOT_ACCEPTED,
+    add_options,
+    notes,
+    pull_options,
+)
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError, cannot
 
 if TYPE_CHECKING:
@@ -70,12 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise cannot("write", output, error) from error
     record = found.record
-    for skipped in found.skipped:
-        print(f"asmevo-registry: passed over {skipped.speedup:.4f}x: {_shown(skipped.reason)}",
-              file=sys.stderr)
-    if record.weaknesses:
-        print("asmevo-registry: judged by less than the default gates: "
-              f"{_shown('; '.join(record.weaknesses))}", file=sys.stderr)
+    for said in notes(found):
+        print(f"asmevo-registry: {_shown(said)}", file=sys.stderr)
     if arguments.json:
         from asmevo.registry.documents import pull_document
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from asmevo.registry.errors import PullError, PullRefusal
@@ -11,6 +12,7 @@ from asmevo.registry.replacement import Policy
 if TYPE_CHECKING:
     from asmevo.deploy.substitute import Substitute
     from asmevo.registry.registry import Registry
+    from asmevo.registry.replacement import Replacement
 
 NOT_ACCEPTED, DAMAGED = 3, 4
 """Exit statuses: nothing is acceptable, and the registry was changed by somebody."""
@@ -41,10 +43,12 @@ def pull_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "kernel", "device", "policy", "trust", "allow_modelled", "allow_weaker")}
 
 
-def pulled(registry: Registry, original: str, arguments: argparse.Namespace) -> Substitute | None:
+def pulled(registry: Registry, original: str, arguments: argparse.Namespace,
+           note: Callable[[str], None]) -> Substitute | None:
     """The best replacement of an original's SHA-256, None where the registry has none at all.
 
-    Raises `PullError` for every other refusal.
+    ``note`` is told what there is to say of one that is handed out. Raises `PullError` for every
+    other refusal.
     """
     from asmevo.deploy.substitute import Substitute
     from asmevo.registry.replacement import pull
@@ -55,6 +59,17 @@ def pulled(registry: Registry, original: str, arguments: argparse.Namespace) -> 
         if error.code is PullRefusal.NONE:
             return None
         raise
+    for said in notes(found):
+        note(said)
     record = found.record
     return Substitute(original, found.data, record.kernel, record.speedup, record.timing_source,
                       record.device, found.statement_sha256 or None)
+
+
+def notes(found: Replacement) -> Iterator[str]:
+    """What whoever gets a replacement should know: better ones that were refused, weaker gates."""
+    for skipped in found.skipped:
+        yield f"passed over {skipped.speedup:.4f}x: {skipped.reason}"
+    if found.record.weaknesses:
+        yield ("judged by less than the default gates: "
+               f"{'; '.join(found.record.weaknesses)}")
