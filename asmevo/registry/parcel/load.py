@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from asmevo.registry.errors import StatementError
+from asmevo.registry.errors import RegistryError, StatementError
 from asmevo.registry.models import Table
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.export import staged
@@ -115,6 +115,11 @@ def _rehearse(registry: Registry, stage: Stage) -> None:
 
 def _merged(registry: Registry, stage: Stage) -> Mapping[str, int]:
     with registry.database.write() as session:
+        # gc deletes within transactions of its own only: what is there now stays (`retention`).
+        for sha256 in stage.blobs:
+            if not registry.blobs.exists(sha256):
+                raise RegistryError(f"blob {sha256} was removed by gc before anything named it; "
+                                    "nothing was changed, try again")
         added = merge(session, stage)
         candidates = sorted(row["candidate_id"] for row in stage.rows(_REPLACEMENTS))
         try:
