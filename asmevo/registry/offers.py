@@ -52,7 +52,8 @@ def offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer,
                              f"candidate '{taken[0]}' has a statement, but it is no replacement "
                              "of that original")
     statements = check_statements(session, candidates, blobs, missing=True)
-    records = replacement_records(session, {"original_sha256": original_sha256})
+    records = replacement_records(
+        session, col(ReplacementRow.original_sha256) == original_sha256)
     return tuple(
         Offer(record, statement, check_signatures(session, statement) if statement else ())
         for record in records

@@ -455,17 +455,18 @@ class Registry:
         ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
         their judgement, and so with weaknesses that say it is not known.
         """
-        from asmevo.registry.replacements import replacement_records
+        from asmevo.registry.replacements import conditions_of, replacement_records
 
         with self._database.read() as session:
-            return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
+            return replacement_records(session, *conditions_of(wanted), limit=limit, offset=offset,
+                                       judged=judged)
 
     def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
         """How many `replacements` there are without ``limit`` and ``offset``."""
-        from asmevo.registry.replacements import replacement_count
+        from asmevo.registry.replacements import conditions_of, replacement_count
 
         with self._database.read() as session:
-            return replacement_count(session, wanted)
+            return replacement_count(session, *conditions_of(wanted))
 
     def offers(self, original_sha256: str) -> tuple[Offer, ...]:
         """The replacements of an original with all that `pull` asks of them, the best first.

@@ -45,29 +45,32 @@ _EQUAL = {
 }
 
 # 'measured' comes before 'modelled'. This is the order of the index ix_replacement_order.
-_ORDER = (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
-          col(ReplacementRow.timing_source), col(ReplacementRow.speedup).desc(),
-          col(ReplacementRow.id))
+BEST_FIRST = (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
+              col(ReplacementRow.timing_source), col(ReplacementRow.speedup).desc(),
+              col(ReplacementRow.id))
 
 
-def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: int | None = None,
-                        offset: int = 0, judged: bool = True) -> tuple[ReplacementRecord, ...]:
-    """See `Registry.replacements`."""
+def replacement_records(session: Session, *conditions: ColumnElement[bool],
+                        order: Sequence[Any] = BEST_FIRST,
+                        limit: int | None = None, offset: int = 0,
+                        judged: bool = True) -> tuple[ReplacementRecord, ...]:
+    """The replacements whose rows meet conditions; see `Registry.replacements`."""
     # First which ones, from the index alone, and then all of those: a join of every row with
     # three tables, only to sort and drop most, took 70 ms of 100,000.
-    chosen = (select(ReplacementRow.id).where(*_conditions(wanted)).order_by(*_ORDER)
+    chosen = (select(ReplacementRow.id).where(*conditions).order_by(*order)
               .limit(limit).offset(offset or None).subquery())
-    query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*_ORDER)
+    query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*order)
     return tuple(_record(row) for row in session.execute(query))
 
 
-def replacement_count(session: Session, wanted: ReplacementFilter) -> int:
-    """See `Registry.count_replacements`."""
+def replacement_count(session: Session, *conditions: ColumnElement[bool]) -> int:
+    """How many rows meet conditions."""
     return session.exec(select(func.count()).select_from(ReplacementRow)
-                        .where(*_conditions(wanted))).one()
+                        .where(*conditions)).one()
 
 
-def _conditions(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
+def conditions_of(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
+    """What the rows have to meet that are wanted."""
     for name, value in wanted.items():
         if value is None:
             continue
