@@ -25,8 +25,7 @@ def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
     row = session.get(CandidateRow, candidate_id)
     if row is None:
         raise RegistryError(f"the registry has no candidate '{candidate_id}'")
-    committed = col(ReplacementRow.candidate_id) == candidate_id
-    if known := replacement_records(session, committed):
+    if known := replacement_records(session, {"candidate_id": candidate_id}):
         if known[0].speedup != speedup:
             raise RegistryError(f"candidate '{candidate_id}' is already committed, with a "
                                 f"speedup of {known[0].speedup}")
@@ -46,4 +45,4 @@ def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
     if judged is not None:
         add_judgement(session, row.id, judged)
     issuer.issue(session, candidate_id)
-    return replacement_records(session, committed)[0]
+    return replacement_records(session, {"candidate_id": candidate_id})[0]

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
+    from asmevo.registry.catalog import Catalog
     from asmevo.registry.judgement import Judgement
     from asmevo.registry.offers import Offer
     from asmevo.registry.replacements import ReplacementFilter
@@ -102,6 +103,25 @@ class Registry:
     def close(self) -> None:
         """Release the database; the next call opens it again."""
         self._database.close()
+
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
+
+    @property
+    def catalog(self) -> Catalog:
+        """What can be looked up in the database beside what a search needs."""
+        from asmevo.registry.catalog import Catalog
+
+        return Catalog(self._database)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -310,12 +330,12 @@ class Registry:
             if stated:
                 self._issuer.issue(session, candidate_id)
 
-    def sign(self, candidate_ids: Collection[str], key: SigningKey, *,
+    def sign(self, candidate_ids: Collection[str], key: SigningKey | None, *,
              state: bool = False) -> int:
         """Sign the statements of replacements, all or none; returns how many signatures are new.
 
-        ``state`` also states those that have none. Raises `StatementError` where rows are not what
-        a statement says.
+        ``state`` also states those that have none, and does so without a key too. Raises
+        `StatementError` where rows are not what a statement says.
         """
         with self._database.write() as session:
             return self._issuer.sign(session, candidate_ids, key, state=state)
@@ -401,12 +421,14 @@ class Registry:
         with self._database.read() as session:
             return run_record(run_row(session, run_id))
 
-    def runs(self) -> tuple[RunRecord, ...]:
-        """All runs, newest first."""
+    def runs(self, *, original_sha256: str | None = None) -> tuple[RunRecord, ...]:
+        """All runs, or those with candidates of an original, newest first."""
+        query = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id))
+        if original_sha256 is not None:
+            query = query.where(col(RunRow.id).in_(select(CandidateRow.run_id).where(
+                CandidateRow.original_sha256 == original_sha256)))
         with self._database.read() as session:
-            rows = session.exec(select(RunRow).order_by(col(RunRow.started).desc(),
-                                                        col(RunRow.id)))
-            return tuple(run_record(row) for row in rows)
+            return tuple(run_record(row) for row in session.exec(query))
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
@@ -455,18 +477,17 @@ class Registry:
         ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
         their judgement, and so with weaknesses that say it is not known.
         """
-        from asmevo.registry.replacements import conditions_of, replacement_records
+        from asmevo.registry.replacements import replacement_records
 
         with self._database.read() as session:
-            return replacement_records(session, *conditions_of(wanted), limit=limit, offset=offset,
-                                       judged=judged)
+            return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
 
     def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
         """How many `replacements` there are without ``limit`` and ``offset``."""
-        from asmevo.registry.replacements import conditions_of, replacement_count
+        from asmevo.registry.replacements import replacement_count
 
         with self._database.read() as session:
-            return replacement_count(session, *conditions_of(wanted))
+            return replacement_count(session, wanted)
 
     def offers(self, original_sha256: str) -> tuple[Offer, ...]:
         """The replacements of an original with all that `pull` asks of them, the best first.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypedDict
 
 import sqlalchemy as sa
@@ -45,32 +45,35 @@ _EQUAL = {
 }
 
 # 'measured' comes before 'modelled'. This is the order of the index ix_replacement_order.
-BEST_FIRST = (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
-              col(ReplacementRow.timing_source), col(ReplacementRow.speedup).desc(),
-              col(ReplacementRow.id))
+_ORDER = (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
+          col(ReplacementRow.timing_source), col(ReplacementRow.speedup).desc(),
+          col(ReplacementRow.id))
 
 
-def replacement_records(session: Session, *conditions: ColumnElement[bool],
-                        order: Sequence[Any] = BEST_FIRST,
-                        limit: int | None = None, offset: int = 0,
-                        judged: bool = True) -> tuple[ReplacementRecord, ...]:
-    """The replacements whose rows meet conditions; see `Registry.replacements`."""
+def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: int | None = None,
+                        offset: int = 0, judged: bool = True) -> tuple[ReplacementRecord, ...]:
+    """See `Registry.replacements`."""
     # First which ones, from the index alone, and then all of those: a join of every row with
     # three tables, only to sort and drop most, took 70 ms of 100,000.
-    chosen = (select(ReplacementRow.id).where(*conditions).order_by(*order)
+    chosen = (select(ReplacementRow.id).where(*_conditions(wanted)).order_by(*_ORDER)
               .limit(limit).offset(offset or None).subquery())
-    query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*order)
+    query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*_ORDER)
     return tuple(_record(row) for row in session.execute(query))
 
 
-def replacement_count(session: Session, *conditions: ColumnElement[bool]) -> int:
-    """How many rows meet conditions."""
+def records_by_id(session: Session, ids: Collection[int]) -> dict[int, ReplacementRecord]:
+    """Replacements by the numbers of their rows."""
+    query = _columns(judged=True).where(col(ReplacementRow.id).in_(ids))
+    return {row[0]: _record(row) for row in session.execute(query)}
+
+
+def replacement_count(session: Session, wanted: ReplacementFilter) -> int:
+    """See `Registry.count_replacements`."""
     return session.exec(select(func.count()).select_from(ReplacementRow)
-                        .where(*conditions)).one()
+                        .where(*_conditions(wanted))).one()
 
 
-def conditions_of(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
-    """What the rows have to meet that are wanted."""
+def _conditions(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
     for name, value in wanted.items():
         if value is None:
             continue
