@@ -138,6 +138,14 @@ def test_run(scene: Scene) -> None:
         registry.finish_run("x", RunStatus.COMPLETED)
 
 
+def test_passwords_are_no_part_of_a_recorded_configuration(registry: Registry) -> None:
+    config = "registry:\n  url: postgresql+psycopg://me:s3cr3t@host/d?password=s3cr3t\nseed: 1\n"
+    run_id = registry.start_run(task="t", config=config, seed=1, toolchain={}, device="d",
+                                device_source="modelled")
+    stored = registry.load_text(registry.run(run_id).config_sha256)
+    assert stored == config.replace("s3cr3t", "***")
+
+
 def test_baseline(scene: Scene) -> None:
     timings = (Timing(scene.dispatch.sha256, (7.5,), TimingSource.MODELLED, "emulator"),
                Timing(scene.dispatch.sha256, (8.0, 8.5), TimingSource.MEASURED, "mi300x", 10))
