@@ -138,7 +138,7 @@ def running_server(*options: str) -> Iterator[Server]:
             _await(server, process)
             yield server
         finally:
-            process.send_signal(signal.SIGINT)  # "fast shutdown": without waiting for clients
+            process.send_signal(signal.SIGQUIT)  # "immediate shutdown": nothing is to be kept
             process.wait(timeout=60)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
