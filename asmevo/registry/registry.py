@@ -113,6 +113,18 @@ class Registry:
         """Release the database; the next call opens it again."""
         self._database.close()
 
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> Blobs:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
+
     @property
     def catalog(self) -> Catalog:
         """What can be looked up in the database beside what a search needs."""
@@ -347,12 +359,12 @@ class Registry:
             if stated:
                 self._issuer.issue(session, candidate_id)
 
-    def sign(self, candidate_ids: Collection[str], key: SigningKey, *,
+    def sign(self, candidate_ids: Collection[str], key: SigningKey | None, *,
              state: bool = False) -> int:
         """Sign the statements of replacements, all or none; returns how many signatures are new.
 
-        ``state`` also states those that have none. Raises `StatementError` where rows are not what
-        a statement says.
+        ``state`` also states those that have none, and does so without a key too. Raises
+        `StatementError` where rows are not what a statement says.
         """
         with self._database.write() as session:
             return self._issuer.sign(session, candidate_ids, key, state=state)

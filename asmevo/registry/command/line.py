@@ -9,11 +9,28 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from asmevo.errors import AsmEvoError
-from asmevo.registry.command import captures, diff, keygen, listing, log, pull, show, sign, stats
+from asmevo.registry.command import (
+    captures,
+    deploy,
+    diff,
+    exporting,
+    importing,
+    keygen,
+    listing,
+    log,
+    pull,
+    push,
+    show,
+    sign,
+    stats,
+)
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
-_COMMANDS = (listing, show, log, diff, stats, captures, pull, keygen, sign)
+_COMMANDS = (
+    listing, show, log, diff, stats, captures, pull, keygen, sign, exporting, importing, push,
+    deploy,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     add_common(common)
     parser = _Parser(
         prog="asmevo-registry", description="Look into a registry of verified faster kernels.",
-        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted.",
+        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted; "
+               "those of pull are in its own help.",
         parents=[common])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
