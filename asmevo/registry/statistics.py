@@ -24,7 +24,7 @@ from asmevo.registry.models import (
     VerdictRow,
 )
 from asmevo.registry.records import CandidateStatus, ReplacementStatus
-from asmevo.registry.selection import status_condition
+from asmevo.registry.selection import status_condition, strong_texts
 from asmevo.registry.storage import Stored
 
 _COUNTED: Mapping[str, type[Table]] = {
@@ -132,9 +132,10 @@ def _rules(session: Session) -> Iterator[RuleCount]:
 def _replacements(session: Session) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {
         source: dict.fromkeys(ReplacementStatus, 0) for source in ("measured", "modelled")}
+    strong = strong_texts(session)
     for status in ReplacementStatus:
         query = select(ReplacementRow.timing_source, func.count())
-        for source, number in session.exec(status_condition(query, status).group_by(
+        for source, number in session.exec(status_condition(query, status, strong).group_by(
                 col(ReplacementRow.timing_source))):
             found[source][status.value] = number
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import zstandard
 from sqlmodel import Session, select
 
 from asmevo.registry.blobs import Blobs, BlobStore, StoredBlob
-from asmevo.registry.errors import BlobError
+from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import (
     CandidateRow,
     CaptureRow,
@@ -22,8 +21,8 @@ from asmevo.registry.models import (
     RunRow,
     StatementRow,
 )
+from asmevo.registry.references import blobs_in
 
-_HASH = re.compile(rb'"([0-9a-f]{64})"')
 _FRAME_HEADER = 18
 """Bytes that the header of a zstd frame has at most (RFC 8878 section 3.1.1.1)."""
 
@@ -35,7 +34,7 @@ _KINDS: Mapping[str, tuple[Any, ...]] = {
     "dispatches": (DispatchRow.content_sha256,),
     "captures": (CaptureRow.content_sha256,),
 }
-_DOCUMENTS = ("dispatches", "captures")
+_DOCUMENTS = {"dispatches": "dispatch", "captures": "capture"}
 MEMORY, UNUSED = "launch_memory", "unreferenced"
 
 
@@ -61,7 +60,7 @@ def kinds(session: Session, blobs: Blobs) -> Mapping[str, str]:
                  for sha256 in session.exec(select(column).distinct()) if sha256 is not None}
         if kind in _DOCUMENTS:
             for sha256 in named:
-                for part in _parts(blobs, sha256):
+                for part in _parts(blobs, sha256, _DOCUMENTS[kind]):
                     found.setdefault(part, MEMORY)
         found.update(dict.fromkeys(named, kind))
     return found
@@ -98,8 +97,8 @@ def _content(blobs: BlobStore, of: Iterable[StoredBlob]) -> int | None:
     return total
 
 
-def _parts(blobs: Blobs, sha256: str) -> Iterable[str]:
+def _parts(blobs: Blobs, sha256: str, table: str) -> Iterable[str]:
     try:
-        return {match.decode() for match in _HASH.findall(blobs.get(sha256))}
-    except BlobError:
+        return blobs_in(table, blobs.get(sha256))
+    except RegistryError:
         return ()

@@ -69,7 +69,7 @@ def replacement_table(records: Sequence[ReplacementRecord], *, width: int | None
     """
     signed = {} if signers is None else signers
     columns = [
-        Column("original"), Column("kernel", 16), Column("replacement"),
+        Column("original"), Column("kernel", 12), Column("replacement"),
         Column("speedup", right=True), Column("source"), Column("device", 12, dropped=3),
         Column("date", dropped=2), Column("status")]
     rows: list[list[str | Text]] = [[

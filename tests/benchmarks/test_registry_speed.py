@@ -13,6 +13,7 @@ import os
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,7 +30,9 @@ from asmevo.registry.models import (
     Table,
     now,
 )
+from asmevo.registry.records import ReplacementStatus
 from asmevo.registry.registry import Registry
+from asmevo.registry.selection import Order, Selection
 from tests.registry.conftest import STRICT
 from tests.registry.postgresql import Server, running_server
 
@@ -214,3 +217,28 @@ def test_open(benchmark: Any, registry: Registry, url: str | None) -> None:
         fresh.close()
 
     benchmark(open_and_read, registry.path)
+
+
+SELECTIONS: dict[str, Selection] = {
+    "nothing": Selection(limit=PAGE),
+    "original": Selection(original=digest(5)[:12], limit=PAGE),
+    "part-of-kernel": Selection(kernel="kernelili7eeev", limit=PAGE),
+    "unknown-kernel": Selection(kernel="flash", limit=PAGE),
+    "device": Selection(device="mi300x", limit=PAGE),
+    "confirmed": Selection(status=ReplacementStatus.CONFIRMED, limit=PAGE),
+    "weaker": Selection(status=ReplacementStatus.WEAKER, limit=PAGE),
+    "fastest": Selection(order=Order.SPEEDUP, limit=PAGE),
+    "newest": Selection(order=Order.DATE, limit=PAGE),
+    "all-of-them": Selection(
+        original=digest(5)[:12], kernel="kernelili5eeev", device="mi300x", source="measured",
+        status=ReplacementStatus.CONFIRMED, min_speedup=1.2,
+        since=datetime(2026, 1, 1, tzinfo=UTC), order=Order.SPEEDUP, limit=PAGE),
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_select(benchmark: Any, full: Registry, name: str) -> None:
+    """``asmevo-registry list``: at most 100 ms, the number of those left out included."""
+    found = benchmark(lambda: full.catalog.select(SELECTIONS[name]))
+    assert len(found.records) <= PAGE
+    assert bool(found.records) == (name not in ("unknown-kernel", "weaker"))

@@ -88,13 +88,10 @@ def _show(found: Selected, signers: dict[str, tuple[str, ...]], *, wide: bool) -
     out = console(wide=wide)
     shown = replacement_table(found.records, width=width_of(out), wide=wide, signers=signers)
     show(out, shown.table)
-    notes = []
     if more := found.total - len(found.records):
-        notes.append(f"{more:,} more: --limit 0 lists all")
+        out.print(f"{more:,} more: --limit 0 lists all", style="dim")
     if shown.left_out:
-        notes.append(f"no room for {', '.join(shown.left_out)}: --wide shows all")
-    if notes:
-        out.print("; ".join(notes), style="dim")
+        out.print(f"no room for {', '.join(shown.left_out)}: --wide shows all", style="dim")
 
 
 def _that(arguments: argparse.Namespace) -> str:

@@ -57,17 +57,12 @@ def opened(arguments: argparse.Namespace) -> Registry:
     from asmevo.registry.registry import Registry
 
     given, blobs = str(arguments.registry), arguments.blobs
-    folder = None if blobs is None or "://" in blobs else Path(blobs)
     if "://" not in given:
-        if blobs is None:
-            return Registry(Path(given))
-        return Registry(Path(given), blobs_url=str(blobs))
+        return Registry(Path(given), blobs_url=blobs)
     if blobs is None:
         raise RegistryError(
             f"--registry is the URL of a database: --blobs (or {BLOBS_VARIABLE}) has to say where "
             "its blobs are, as a folder or a URL")
-    if folder is not None:
-        return Registry(folder, given)
     return Registry(Path(DEFAULT), given, blobs)
 
 
