@@ -6,6 +6,8 @@ import hashlib
 import io
 import re
 import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import zstandard
@@ -25,6 +27,13 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 def is_sha256(text: str) -> bool:
     """Whether ``text`` is 64 lower-case hexadecimal digits."""
     return _SHA256.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """A file of a store."""
+
+    sha256: str | None
 
 
 class BlobStore:
@@ -88,6 +97,12 @@ class BlobStore:
     def exists(self, sha256: str) -> bool:
         """Whether the blob is there, without reading it."""
         return self.path(sha256).exists()
+
+    def list(self) -> Iterator[StoredBlob]:
+        """All blobs, in no order."""
+        for path in self._root.glob("??/*.zst"):
+            if is_sha256(path.stem):
+                yield StoredBlob(path.stem)
 
     def check_writable(self) -> None:
         """Write and remove a small file; raises `RegistryError` when that fails."""

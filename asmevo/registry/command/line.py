@@ -20,10 +20,12 @@ from asmevo.registry.command import (
     push,
     show,
     sign,
+    verify,
 )
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED
 
-_COMMANDS = (listing, show, log, captures, pull, keygen, sign, exporting, importing, push)
+_COMMANDS = (listing, show, log, captures, pull, keygen, sign, exporting, importing, push,
+             verify)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,8 @@ from tests.registry.populated import Populated, populate
 
 
 @pytest.fixture
-def populated(tmp_path: Path, original: CodeObject,
-              variant: Callable[[int], CodeObject]) -> Iterator[Populated]:
-    made = populate(tmp_path / "source", original, variant, tmp_path / "key")
+def populated(tmp_path: Path, original: CodeObject) -> Iterator[Populated]:
+    made = populate(tmp_path / "source", original, tmp_path / "key")
     yield made
     made.registry.close()
 
