@@ -110,8 +110,15 @@ def _check_blobs(session: Session, registry: Registry, audit: Audit,
         for sha256 in said.blobs:
             named.setdefault(sha256, f"a {table}")
     audit.garbage = sorted(present - set(named))
-    missing = sorted(set(named) - present)
-    for sha256 in missing:
+    missing = set(named) - present
+    if missing:
+        # `gc` may have removed rows and then their blobs since this began to read.
+        with registry.database.read() as later:
+            rows = {sha256 for sha256, _, _ in _named(later)}
+        still = rows.union(*(said.blobs for (sha256, _), said in stored.derived.items()
+                             if sha256 in rows))
+        missing &= still
+    for sha256 in sorted(missing):
         audit.findings.append(Finding(FindingCode.BLOB_MISSING, f"blob {shown(sha256)}",
                                       f"it is not there, but {named[sha256]} names it"))
     audit.findings += _guarded(_contents(session, stored), "contents")

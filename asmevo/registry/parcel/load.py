@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from asmevo.registry.errors import StatementError
+from asmevo.registry.errors import RegistryError, StatementError
 from asmevo.registry.models import Table
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.export import staged
@@ -14,7 +14,7 @@ from asmevo.registry.parcel.format import ParcelReader
 from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.merge import merge
 from asmevo.registry.parcel.stage import Stage, new_stage
-from asmevo.registry.statement import check_statements
+from asmevo.registry.statement import Blobs, check_statements
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
@@ -57,6 +57,8 @@ def load(registry: Registry, source: BinaryIO, *, trust: TrustList | None = None
         if stage.count() != dict(parcel.head.rows) or len(stage.blobs) != parcel.head.blobs:
             raise ParcelError(ParcelFault.DAMAGED,
                               "the bundle does not hold as many records as its head promises")
+        if not parcel.head.rows.get("replacement"):
+            raise ParcelError(ParcelFault.NOTHING, "the bundle holds no replacement")
         if registry.database.exists():
             _rehearse(registry, stage)
         left = max_bytes
@@ -87,7 +89,7 @@ def push(source: Registry, target: Registry, selection: Selection | None = None)
             if not target.blobs.exists(sha256):
                 target.blobs.put(source.blobs.get(sha256))
                 copied += 1
-        added = _merged(target, stage)
+        added = _merged(target, stage, source.blobs)
         return Received(stage.count().get("replacement", 0), copied, added)
 
 
@@ -113,8 +115,16 @@ def _rehearse(registry: Registry, stage: Stage) -> None:
         pass
 
 
-def _merged(registry: Registry, stage: Stage) -> Mapping[str, int]:
+def _merged(registry: Registry, stage: Stage, source: Blobs | None = None) -> Mapping[str, int]:
     with registry.database.write() as session:
+        # `gc` removes blobs within transactions only, so that what is there now stays.
+        for sha256 in stage.blobs:
+            if registry.blobs.exists(sha256):
+                continue
+            if source is None:
+                raise RegistryError(f"blob {sha256} was removed while the bundle was imported; "
+                                    "import it again")
+            registry.blobs.put(source.get(sha256))
         added = merge(session, stage)
         candidates = sorted(row["candidate_id"] for row in stage.rows(_REPLACEMENTS))
         try:
