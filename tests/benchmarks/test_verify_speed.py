@@ -69,5 +69,3 @@ def test_verify(benchmark: Any, registry: Registry, threads: int) -> None:
     assert audit.size > 300e6
     benchmark.extra_info["MB"] = round(audit.size / 1e6)
     benchmark.extra_info["MB_per_s"] = round(audit.size / 1e6 / benchmark.stats.stats.median)
-    print(f"\n{audit.blobs} blobs, {benchmark.extra_info['MB']} MB: "
-          f"{benchmark.extra_info['MB_per_s']} MB/s with {threads} threads")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
+from asmevo.registry.audit.stream import is_intact
 from asmevo.registry.errors import RegistryError, StatementError
 from asmevo.registry.models import Table
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
@@ -63,12 +64,10 @@ def load(registry: Registry, source: BinaryIO, *, trust: TrustList | None = None
             _rehearse(registry, stage)
         left = max_bytes
         for sha256 in stage.blobs:
-            data = b"".join(parcel.blob(sha256))
-            left -= len(data)
+            left -= _take(parcel, sha256, registry.blobs)
             if left < 0:
                 raise ParcelError(ParcelFault.TOO_LARGE,
                                   f"the bundle has more than {max_bytes} bytes of blobs")
-            registry.blobs.put(data)
         parcel.finish()
         stage.check(registry.blobs)
         added = _merged(registry, stage)
@@ -91,6 +90,17 @@ def push(source: Registry, target: Registry, selection: Selection | None = None)
                 copied += 1
         added = _merged(target, stage, source.blobs)
         return Received(stage.count().get("replacement", 0), copied, added)
+
+
+def _take(parcel: ParcelReader, sha256: str, blobs: Blobs) -> int:
+    """Store the next blob unless it is there; returns its size."""
+    if is_intact(blobs, sha256):
+        return sum(map(len, parcel.blob(sha256)))
+    data = bytearray()
+    for chunk in parcel.blob(sha256):
+        data += chunk
+    blobs.put(cast(bytes, data))  # a copy of up to 1 GiB would be for the name of its type
+    return len(data)
 
 
 def _check_signer(signer: str | None, trust: TrustList | None) -> None:

@@ -16,6 +16,7 @@ from asmevo.registry.audit.verify import verify
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import UtcDateTime
 from asmevo.registry.registry import Registry
+from asmevo.registry.row_digest import COLUMN, values_digest
 from tests.registry.audit.conftest import Copy
 
 NOT_NOTICED = {
@@ -156,3 +157,40 @@ def test_every_blob(copy: Copy, damage: str) -> None:
                                 for row in copy.sql(f"SELECT {column} FROM {table}")}
     findings = copy.verify().findings
     assert {f"blob {sha256}" for sha256 in damaged} <= {f.subject for f in findings}
+
+
+FORGEABLE = {
+    **dict.fromkeys((
+        "code_object.source", "code_object.created", "dispatch.created", "capture.created",
+        "capture.reason", "capture.held_out", "capture.dispatch_sha256",
+        "recovered_object.created", "search_event.created", "statement.created",
+        "signature.created"), "a remark on when, why and from where"),
+    **dict.fromkeys(("recovered_object.report", "recovered_object.assembly_sha256"),
+                    "recovery gives it again"),
+    "search_event.data": "the log of a search, of which only counterexamples are evidence",
+    **dict.fromkeys(("run.status", "run.finished"), "they change while the run goes on"),
+}
+"""Columns of evidence that nothing but the digest of their row speaks for, and why."""
+
+
+@pytest.mark.parametrize(("table", "column"), [
+    pytest.param(table, column, id=f"{table.name}.{column.name}")
+    for table in tables() for column in table.columns
+    if column.name != COLUMN and table.name != "registry_schema"
+    and f"{table.name}.{column.name}" not in NOT_NOTICED | FORGEABLE.keys()])
+def test_whoever_recomputes_digests(shared: Copy, table: sa.Table, column: sa.Column[Any]) -> None:
+    """He is found by what the blobs, the statements and the other rows say."""
+    [number, value] = shared.sql(
+        f"SELECT rowid, {column.name} FROM {table.name} WHERE {EVIDENCE.get(table.name, '1')} "
+        f"ORDER BY {column.name} IS NULL, rowid LIMIT 1")[0]
+    with shared.kept(table.name):
+        shared.sql(f"UPDATE {table.name} SET {column.name} = ? WHERE rowid = ?",
+                   other(column, value, number), number)
+        with shared.registry.database.read() as session:
+            [row] = session.connection().execute(
+                table.select().where(sa.text("rowid = :n")), {"n": number}).mappings()
+        shared.sql(f"UPDATE {table.name} SET digest = ? WHERE rowid = ?",
+                   values_digest(table, dict(row)), number)
+        audit = shared.verify()
+    assert audit.findings
+    assert FindingCode.ROW_ALTERED not in {f.code for f in audit.findings}
