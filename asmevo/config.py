@@ -148,6 +148,8 @@ class RegistryConfig:
     _target_: str = "asmevo.registry.registry.Registry"
     path: str = MISSING
     url: str | None = None
+    blobs_url: str | None = None
+    max_capture_bytes: int | None = None
     busy_timeout_s: float = MISSING
     signing_key: str | None = None
 

@@ -8,8 +8,8 @@ from sqlmodel import Session, col, select
 from asmevo.dispatch.captured.capture import Capture
 from asmevo.dispatch.captured.document import from_document, identity, to_document
 from asmevo.dispatch.captured.errors import CaptureError
-from asmevo.registry.blobs import BlobStore
-from asmevo.registry.errors import RegistryError
+from asmevo.registry.blobs import Blobs, StagedBlobs
+from asmevo.registry.errors import QuotaError, RegistryError
 from asmevo.registry.models import CaptureRow, CodeObjectRow
 from asmevo.registry.records import CaptureReason, CaptureRecord
 
@@ -20,7 +20,7 @@ MOST_COUNTEREXAMPLE_BYTES = 256 << 20
 class RegistryBlobs:
     """The registry's blobs as those of a capture."""
 
-    def __init__(self, store: BlobStore) -> None:
+    def __init__(self, store: Blobs | StagedBlobs) -> None:
         self._store = store
 
     def put(self, data: bytes) -> str:
@@ -65,8 +65,20 @@ def has_room(session: Session, row: CaptureRow) -> bool:
             and int(size) + row.size <= MOST_COUNTEREXAMPLE_BYTES)
 
 
-def capture_row(capture: Capture, store: BlobStore, *, reason: CaptureReason, held_out: bool,
-                dispatch_sha256: str | None = None) -> CaptureRow:
+def check_quota(session: Session, capture: Capture, most: int) -> None:
+    """Raise `QuotaError` if all captures and this one describe more than ``most`` bytes."""
+    if session.get(CaptureRow, identity(capture)) is not None:
+        return
+    taken = int(session.exec(select(func.coalesce(func.sum(CaptureRow.size), 0))).one())
+    if taken + capture.size > most:
+        raise QuotaError(
+            f"capture '{capture.name}' of {capture.size} bytes does not fit: captures take {taken} "
+            f"of {most} bytes (max_capture_bytes); asmevo-registry gc --capture-bytes drops the "
+            "oldest")
+
+
+def capture_row(capture: Capture, store: StagedBlobs, *, reason: CaptureReason,
+                held_out: bool, dispatch_sha256: str | None = None) -> CaptureRow:
     """The row of a capture, whose blobs are stored."""
     return CaptureRow(
         sha256=identity(capture), original_sha256=capture.code_object, kernel=capture.kernel,
@@ -91,7 +103,7 @@ def capture_records(session: Session, original_sha256: str | None,
                       r.held_out, r.size, r.dispatch_sha256, r.created) for r in rows)
 
 
-def load_capture(session: Session, sha256: str, store: BlobStore) -> Capture:
+def load_capture(session: Session, sha256: str, store: Blobs) -> Capture:
     """A stored capture, verified. Raises `RegistryError`."""
     row = session.get(CaptureRow, sha256)
     if row is None:

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
-from asmevo.registry.blobs import BlobStore
+from asmevo.registry.blobs import Blobs, StagedBlobs
 from asmevo.registry.errors import RegistryError
 
 FORMAT = 1
 
 
-def store_dispatch(dispatch: Dispatch, blobs: BlobStore) -> str:
+def store_dispatch(dispatch: Dispatch, blobs: Blobs | StagedBlobs) -> str:
     """Store a dispatch; returns the SHA-256 of the blob that describes it."""
     description = {
         "format": FORMAT,
@@ -39,7 +39,7 @@ def store_dispatch(dispatch: Dispatch, blobs: BlobStore) -> str:
     return blobs.put(json.dumps(description, sort_keys=True).encode())
 
 
-def load_dispatch(content_sha256: str, blobs: BlobStore) -> Dispatch:
+def load_dispatch(content_sha256: str, blobs: Blobs) -> Dispatch:
     """Rebuild the dispatch that a blob describes; raises `RegistryError` if it describes none."""
     try:
         description = json.loads(blobs.get(content_sha256))
@@ -62,7 +62,7 @@ def load_dispatch(content_sha256: str, blobs: BlobStore) -> Dispatch:
         raise RegistryError(f"blob {content_sha256} does not describe a dispatch") from error
 
 
-def _region(entry: Any, blobs: BlobStore) -> Region:
+def _region(entry: Any, blobs: Blobs) -> Region:
     return Region(
         name=_text(entry["name"]),
         address=_integer(entry["address"]),

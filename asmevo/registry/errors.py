@@ -17,6 +17,10 @@ class RegistryMissingError(RegistryError):
     """There is no registry yet where one is to be read."""
 
 
+class QuotaError(RegistryError):
+    """What is to be recorded would exceed a configured quota."""
+
+
 class BlobError(RegistryError):
     """A blob cannot be read or written."""
 

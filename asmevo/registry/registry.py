@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 import asmevo
 from asmevo.registry.backend import backend
-from asmevo.registry.blobs import BlobStore
+from asmevo.registry.blobs import Blobs, BlobStore, StagedBlobs
 from asmevo.registry.database import Database
-from asmevo.registry.errors import RegistryError
+from asmevo.registry.errors import BlobMissingError, RegistryError, StatementError
+from asmevo.registry.fsspec_blobs import blobs_at
 from asmevo.registry.issuer import Issuer
 from asmevo.registry.models import (
     CandidateRow,
@@ -61,7 +63,11 @@ if TYPE_CHECKING:
     from asmevo.registry.catalog import Catalog
     from asmevo.registry.judgement import Judgement
     from asmevo.registry.offers import Offer
+    from asmevo.registry.retention import Collected, Retention
     from asmevo.registry.signing import SigningKey
+
+_SNAPSHOTS = 3
+"""How often what names a blob that is gone is looked up anew."""
 
 
 class Registry:
@@ -69,24 +75,30 @@ class Registry:
 
     ``path`` is the registry's folder: blobs under ``blobs/`` and, unless ``url`` names another
     database (``sqlite:///file``, ``postgresql+psycopg://user@host/database``), the SQLite file
-    ``asmevo.db``. Nothing is opened before the first call; reading never creates anything, writing
-    creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for another
-    process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
-    committed. Instances can be pickled, and used from several threads and processes.
+    ``asmevo.db``. ``blobs_url`` puts the blobs elsewhere: a folder, or any URL that `fsspec` knows
+    (``s3://bucket/prefix``). Nothing is opened before the first call; reading never creates
+    anything, writing creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for
+    another process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
+    committed, ``max_capture_bytes`` bounds the memory of all captures together; counterexamples are
+    kept in any case. Instances can be pickled, and used from several threads and processes.
 
     Every method raises `RegistryError` when the registry cannot be used, and leaves the database
     as it was. Blobs are written before the transaction that refers to them, so one that fails may
     leave unreferenced blobs behind, never a reference without its blob.
     """
 
-    def __init__(self, path: str | Path, url: str | None = None, *,
-                 busy_timeout_s: float = 10.0, signing_key: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path, url: str | None = None, blobs_url: str | None = None, *,
+                 busy_timeout_s: float = 10.0, signing_key: str | Path | None = None,
+                 max_capture_bytes: int | None = None) -> None:
         self.path = Path(path).absolute()
         if signing_key is not None:
             signing_key = str(signing_key)
-        self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
+        self._arguments = (str(self.path), url, blobs_url, busy_timeout_s, signing_key,
+                           max_capture_bytes)
         self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
-        self._blobs = BlobStore(self.path)
+        self._blobs: Blobs = (
+            BlobStore(self.path) if blobs_url is None else blobs_at(blobs_url))
+        self._max_capture_bytes = max_capture_bytes
         self._issuer = Issuer(self._blobs, signing_key)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -109,7 +121,7 @@ class Registry:
     # -- for what looks at a registry as a whole -------------------------------------------------
 
     @property
-    def blobs(self) -> BlobStore:
+    def blobs(self) -> Blobs:
         """The contents that the rows name."""
         return self._blobs
 
@@ -125,12 +137,20 @@ class Registry:
 
         return Catalog(self._database)
 
+    @contextmanager
+    def _writing(self, staged: StagedBlobs, *, relaxed: bool = False) -> Iterator[Session]:
+        """A transaction that may refer to the blobs that were put."""
+        with self._database.write(relaxed=relaxed) as session:
+            staged.confirm()
+            yield session
+
     # -- writing ---------------------------------------------------------------------------------
 
     def record_original(self, code_object: CodeObject, source: str) -> str:
         """Store a code object found at ``source``; returns its SHA-256. Idempotent."""
-        self._blobs.put(code_object.data)
-        with self._database.write() as session:
+        blobs = StagedBlobs(self._blobs)
+        blobs.put(code_object.data)
+        with self._writing(blobs) as session:
             add_object(session, code_object, source)
         return code_object.sha256
 
@@ -143,8 +163,9 @@ class Registry:
         """
         toolchain = json_object(toolchain)
         toolchain_sha256 = _digest(json.dumps(toolchain, sort_keys=True))
-        assembly_sha256 = self._blobs.put(assembly.encode())
-        with self._database.write() as session:
+        blobs = StagedBlobs(self._blobs)
+        assembly_sha256 = blobs.put(assembly.encode())
+        with self._writing(blobs) as session:
             known = session.exec(select(RecoveredObjectRow).where(
                 RecoveredObjectRow.code_object_sha256 == code_object_sha256,
                 RecoveredObjectRow.assembly_sha256 == assembly_sha256,
@@ -163,13 +184,14 @@ class Registry:
         """
         from asmevo.registry.content import store_dispatch
 
+        blobs = StagedBlobs(self._blobs)
         rows = [
             DispatchRow(sha256=d.sha256, kernel=d.kernel, name=d.name, held_out=d.held_out,
-                        content_sha256=store_dispatch(d, self._blobs))
+                        content_sha256=store_dispatch(d, blobs))
             for d in dispatches
         ]
         hashes = tuple(row.sha256 for row in rows)
-        with self._database.write() as session:
+        with self._writing(blobs) as session:
             for row in rows:
                 known = session.get(DispatchRow, row.sha256)
                 if known is None:
@@ -180,12 +202,22 @@ class Registry:
         return hashes
 
     def record_capture(self, capture: Capture, *, held_out: bool = False) -> str:
-        """Store a capture of a recorded original; returns its identity. Idempotent."""
-        from asmevo.registry.captures import add_capture, capture_row
+        """Store a capture of a recorded original; returns its identity. Idempotent.
 
-        row = capture_row(capture, self._blobs, reason=CaptureReason.CAPTURED, held_out=held_out)
-        with self._database.write() as session:
+        Raises `QuotaError` for one more than ``max_capture_bytes`` has room for.
+        """
+        from asmevo.registry.captures import add_capture, capture_row, check_quota
+
+        quota = self._max_capture_bytes
+        if quota is not None and self._database.exists():
+            with self._database.read() as session:  # before its memory takes any room
+                check_quota(session, capture, quota)
+        blobs = StagedBlobs(self._blobs)
+        row = capture_row(capture, blobs, reason=CaptureReason.CAPTURED, held_out=held_out)
+        with self._writing(blobs) as session:
             sha256 = row.sha256
+            if quota is not None:
+                check_quota(session, capture, quota)
             add_capture(session, row)
         return sha256
 
@@ -196,10 +228,11 @@ class Registry:
         """
         from asmevo.registry.captures import add_capture, capture_row, has_room, is_known
 
-        row = capture_row(capture, self._blobs, reason=CaptureReason.COUNTEREXAMPLE, held_out=True,
+        blobs = StagedBlobs(self._blobs)
+        row = capture_row(capture, blobs, reason=CaptureReason.COUNTEREXAMPLE, held_out=True,
                           dispatch_sha256=dispatch_sha256)
         sha256 = row.sha256
-        with self._database.write() as session:
+        with self._writing(blobs) as session:
             if not is_known(session, row) and not has_room(session, row):
                 return None
             add_capture(session, row)
@@ -210,8 +243,9 @@ class Registry:
         """Record that a task starts; returns the id of the run. ``config`` is stored as a blob."""
         started = now()
         run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-        config_sha256 = self._blobs.put(config.encode())
-        with self._database.write() as session:
+        blobs = StagedBlobs(self._blobs)
+        config_sha256 = blobs.put(config.encode())
+        with self._writing(blobs) as session:
             session.add(RunRow(
                 id=run_id, task=task, status=RunStatus.RUNNING.value, started=started,
                 config_sha256=config_sha256, seed=seed, package_version=asmevo.__version__,
@@ -256,8 +290,9 @@ class Registry:
         """
         from asmevo.registry.candidates import add_candidate
 
-        record = self._stored(record, assembly, built)
-        with self._database.write() as session:
+        blobs = StagedBlobs(self._blobs)
+        record = _stored(blobs, record, assembly, built)
+        with self._writing(blobs) as session:
             if built is not None:
                 add_object(session, built, f"candidate {record.id}")
             add_candidate(session, record)
@@ -277,9 +312,10 @@ class Registry:
         from asmevo.registry.commits import commit
         from asmevo.registry.search_events import add_events
 
+        blobs = StagedBlobs(self._blobs)
         if candidate is not None:
-            candidate = self._stored(candidate, assembly, built)
-        with self._database.write(relaxed=speedup is None) as session:
+            candidate = _stored(blobs, candidate, assembly, built)
+        with self._writing(blobs, relaxed=speedup is None) as session:
             if candidate is not None:
                 if built is not None:
                     add_object(session, built, f"candidate {candidate.id}")
@@ -288,18 +324,6 @@ class Registry:
                     session.flush()
                     commit(session, self._issuer, candidate.id, speedup, judged)
             add_events(session, run_id, events)
-
-    def _stored(self, record: CandidateRecord, assembly: str | None,
-                built: CodeObject | None) -> CandidateRecord:
-        """The record of a candidate whose blobs are stored now."""
-        if record.status is CandidateStatus.COMMITTED:
-            raise RegistryError("a candidate is committed by commit_replacement only")
-        return replace(
-            record,
-            assembly_sha256=None if assembly is None else self._blobs.put(assembly.encode()),
-            object_sha256=None if built is None else self._blobs.put(built.data),
-            created=record.created or now(),
-        )
 
     def commit_replacement(self, candidate_id: str, speedup: float,
                            judged: Judgement | None = None) -> ReplacementRecord:
@@ -341,6 +365,12 @@ class Registry:
         """
         with self._database.write() as session:
             return self._issuer.sign(session, candidate_ids, key, state=state)
+
+    def collect(self, retention: Retention, *, apply: bool = False) -> Collected:
+        """Find what need not be kept, and with ``apply`` remove it; see `retention`."""
+        from asmevo.registry.retention import collect
+
+        return collect(self._database, self._blobs, self.path, retention, apply=apply)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -496,8 +526,16 @@ class Registry:
         """
         from asmevo.registry.offers import offers
 
-        with self._database.read() as session:
-            return offers(session, original_sha256, self._blobs)
+        for left in reversed(range(_SNAPSHOTS)):
+            try:
+                with self._database.read() as session:
+                    return offers(session, original_sha256, self._blobs)
+            except StatementError as error:
+                # A statement may have been issued again, and gc have removed the former one, while
+                # this was looking at the rows of before.
+                if not left or not isinstance(error.__cause__, BlobMissingError):
+                    raise
+        raise AssertionError
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,
@@ -517,9 +555,23 @@ class Registry:
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))
 
 
-def _unpickled(path: str, url: str | None, busy_timeout_s: float,
-               signing_key: str | None) -> Registry:
-    return Registry(path, url, busy_timeout_s=busy_timeout_s, signing_key=signing_key)
+def _stored(blobs: StagedBlobs, record: CandidateRecord, assembly: str | None,
+        built: CodeObject | None) -> CandidateRecord:
+    """The record of a candidate whose blobs are stored now."""
+    if record.status is CandidateStatus.COMMITTED:
+        raise RegistryError("a candidate is committed by commit_replacement only")
+    return replace(
+        record,
+        assembly_sha256=None if assembly is None else blobs.put(assembly.encode()),
+        object_sha256=None if built is None else blobs.put(built.data),
+        created=record.created or now(),
+    )
+
+
+def _unpickled(path: str, url: str | None, blobs_url: str | None, busy_timeout_s: float,
+               signing_key: str | None, max_capture_bytes: int | None) -> Registry:
+    return Registry(path, url, blobs_url, busy_timeout_s=busy_timeout_s, signing_key=signing_key,
+                    max_capture_bytes=max_capture_bytes)
 
 
 def _digest(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
-from asmevo.durable import sync_folder
+from asmevo.durable import make_folder, sync_folder
 from asmevo.registry.backend import RELAXED, WRITE, Backend, dumps, loads
 from asmevo.registry.errors import RegistryError, RegistryMissingError, cannot
 from asmevo.registry.layout import lay_out
@@ -82,7 +82,7 @@ class SQLite(Backend):
         file = self._file
         temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}.tmp")
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             temporary.touch(exist_ok=False)
             try:
                 with closing(sqlite3.connect(temporary)) as connection:

@@ -14,6 +14,7 @@ from asmevo.registry.command import (
     deploy,
     diff,
     exporting,
+    gc,
     importing,
     keygen,
     listing,
@@ -29,7 +30,7 @@ from asmevo.registry.names import printable, without_secrets
 
 _COMMANDS = (
     listing, show, log, diff, captures, pull, keygen, sign, exporting, importing, push, verify,
-    deploy,
+    deploy, gc,
 )
 
 

@@ -53,7 +53,7 @@ def run(command: list[str], *arguments: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "levels"), [
-    ("tmpfs", 6), pytest.param("tmpfs", 60, marks=pytest.mark.faults),
+    ("tmpfs", 3), pytest.param("tmpfs", 60, marks=pytest.mark.faults),
     pytest.param("ext4", 60, marks=pytest.mark.faults)])
 def test_full_disk(original_file: Path, kind: str, levels: int, show: Show) -> None:
     found = run(namespace() if kind == "tmpfs" else ext4(), "full", kind, original_file, levels)
@@ -63,7 +63,7 @@ def test_full_disk(original_file: Path, kind: str, levels: int, show: Show) -> N
         assert "\n" not in error
 
 
-@pytest.mark.parametrize("failures", [6, pytest.param(150, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("failures", [4, pytest.param(150, marks=pytest.mark.faults)])
 def test_power_failure(original_file: Path, failures: int, show: Show) -> None:
     found = run(ext4(), "power", original_file, failures, 8)
     assert found["failures"] == failures
