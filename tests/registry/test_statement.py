@@ -27,12 +27,20 @@ from tests.registry.test_pull import execute
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
 
+BACKENDS = ("sqlite", "postgresql")
 PASS = Verdict(Gate.G3, Outcome.PASS, "ok", "1.2x", {"speedup": 1.2})
 
 
 def statement(scene: Scene, candidate: str = "c") -> Statement:
     with scene.registry._database.read() as session:
         return check_statement(session, candidate, scene.registry._blobs)
+
+
+def reopened(scene: Scene, **arguments: Any) -> Registry:
+    """The same registry as a new process has it."""
+    scene.registry.close()
+    path, url, *_ = scene.registry._arguments
+    return Registry(str(path), None if url is None else str(url), **arguments)
 
 
 def signatures(registry: Registry) -> list[SignatureRow]:
@@ -120,8 +128,7 @@ def test_the_blob_is_the_canonical_document(scene: Scene) -> None:
 def test_it_comes_out_of_the_rows_of_another_process(scene: Scene) -> None:
     scene.commit("c", number=1)
     before = statement(scene)
-    scene.registry.close()
-    scene.registry = Registry(scene.registry.path)
+    scene.registry = reopened(scene)
     assert statement(scene) == before
 
 
@@ -160,6 +167,7 @@ def test_a_second_timing_makes_it_anew(scene: Scene) -> None:
     assert statement(scene).document["second_timing"]["confirmed"] is False
 
 
+@pytest.mark.sqlite
 def test_a_second_timing_vouches_for_nothing_that_was_changed(scene: Scene) -> None:
     """Otherwise it would make a statement of what somebody did to the rows."""
     scene.commit("c", number=1)
@@ -174,6 +182,7 @@ def test_a_second_timing_vouches_for_nothing_that_was_changed(scene: Scene) -> N
     assert caught.value.fault is StatementFault.MISSING
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("change", "words"), [
     ("UPDATE verdict SET outcome = 'fail' WHERE gate = 'G3'",
      r"verdicts\[5\]\.outcome was 'pass' and is 'fail'"),
@@ -208,8 +217,7 @@ def signing(scene: Scene, tmp_path: Path) -> Callable[[str], Path]:
     """Replace the scene's registry by one that signs with a new key."""
     def make(name: str) -> Path:
         generate(tmp_path / name, name)
-        scene.registry.close()
-        scene.registry = Registry(scene.registry.path, signing_key=tmp_path / name)
+        scene.registry = reopened(scene, signing_key=tmp_path / name)
         return tmp_path / name
     return make
 
@@ -255,6 +263,7 @@ def test_signing_what_is_there(scene: Scene, tmp_path: Path) -> None:
     assert {s.candidate_id for s in signatures(scene.registry)} == {"c", "d"}
 
 
+@pytest.mark.sqlite
 def test_nothing_is_signed_if_one_was_changed(scene: Scene, tmp_path: Path) -> None:
     scene.commit("c", number=1)
     scene.commit("d", number=2)
@@ -265,6 +274,7 @@ def test_nothing_is_signed_if_one_was_changed(scene: Scene, tmp_path: Path) -> N
     assert signatures(scene.registry) == []
 
 
+@pytest.mark.sqlite
 def test_replacements_from_before_there_were_statements(scene: Scene, tmp_path: Path) -> None:
     scene.commit("c", number=1)
     execute(scene, "DELETE FROM statement")
