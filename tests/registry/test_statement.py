@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlmodel import select
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry import pull
 from asmevo.registry.errors import KeyFileError, RegistryError, StatementError, StatementFault
 from asmevo.registry.models import SignatureRow, StatementRow
 from asmevo.registry.registry import Registry
@@ -202,6 +204,30 @@ def test_it_tells_what_was_changed(scene: Scene, change: str, words: str) -> Non
         statement(scene)
     assert caught.value.fault is StatementFault.MISMATCH
     assert "\n" not in str(caught.value)
+
+
+def test_readers_never_see_half_of_a_new_statement(scene: Scene) -> None:
+    """What is stated anew while somebody pulls is no damage: all is read of one moment."""
+    scene.commit("c", number=1)
+    reader = reopened(scene)
+    done = threading.Event()
+    refused = []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                pull(reader, original=scene.original.sha256)
+            except RegistryError as error:
+                refused.append(str(error))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in range(40):
+        scene.registry.record_second_timing("c", 1.2 + number / 1000, PASS, confirmed=True)
+    done.set()
+    thread.join()
+    reader.close()
+    assert refused == []
 
 
 def test_a_commit_that_fails_states_nothing(scene: Scene) -> None:
