@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlmodel import select
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry import pull
 from asmevo.registry.errors import KeyFileError, RegistryError, StatementError, StatementFault
 from asmevo.registry.models import SignatureRow, StatementRow
 from asmevo.registry.registry import Registry
@@ -27,12 +29,20 @@ from tests.registry.test_pull import execute
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
 
+BACKENDS = ("sqlite", "postgresql")
 PASS = Verdict(Gate.G3, Outcome.PASS, "ok", "1.2x", {"speedup": 1.2})
 
 
 def statement(scene: Scene, candidate: str = "c") -> Statement:
     with scene.registry._database.read() as session:
         return check_statement(session, candidate, scene.registry._blobs)
+
+
+def reopened(scene: Scene, **arguments: Any) -> Registry:
+    """The same registry as a new process has it."""
+    scene.registry.close()
+    path, url, *_ = scene.registry._arguments
+    return Registry(str(path), None if url is None else str(url), **arguments)
 
 
 def signatures(registry: Registry) -> list[SignatureRow]:
@@ -120,8 +130,7 @@ def test_the_blob_is_the_canonical_document(scene: Scene) -> None:
 def test_it_comes_out_of_the_rows_of_another_process(scene: Scene) -> None:
     scene.commit("c", number=1)
     before = statement(scene)
-    scene.registry.close()
-    scene.registry = Registry(scene.registry.path)
+    scene.registry = reopened(scene)
     assert statement(scene) == before
 
 
@@ -160,6 +169,7 @@ def test_a_second_timing_makes_it_anew(scene: Scene) -> None:
     assert statement(scene).document["second_timing"]["confirmed"] is False
 
 
+@pytest.mark.sqlite
 def test_a_second_timing_vouches_for_nothing_that_was_changed(scene: Scene) -> None:
     """Otherwise it would make a statement of what somebody did to the rows."""
     scene.commit("c", number=1)
@@ -174,6 +184,7 @@ def test_a_second_timing_vouches_for_nothing_that_was_changed(scene: Scene) -> N
     assert caught.value.fault is StatementFault.MISSING
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(("change", "words"), [
     ("UPDATE verdict SET outcome = 'fail' WHERE gate = 'G3'",
      r"verdicts\[5\]\.outcome was 'pass' and is 'fail'"),
@@ -195,6 +206,30 @@ def test_it_tells_what_was_changed(scene: Scene, change: str, words: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+def test_readers_never_see_half_of_a_new_statement(scene: Scene) -> None:
+    """What is stated anew while somebody pulls is no damage: all is read of one moment."""
+    scene.commit("c", number=1)
+    reader = reopened(scene)
+    done = threading.Event()
+    refused = []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                pull(reader, original=scene.original.sha256)
+            except RegistryError as error:
+                refused.append(str(error))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in range(40):
+        scene.registry.record_second_timing("c", 1.2 + number / 1000, PASS, confirmed=True)
+    done.set()
+    thread.join()
+    reader.close()
+    assert refused == []
+
+
 def test_a_commit_that_fails_states_nothing(scene: Scene) -> None:
     scene.registry.record_candidate(scene.candidate("c", outcome=Outcome.FAIL))
     with pytest.raises(RegistryError, match="is no replacement"):
@@ -208,8 +243,7 @@ def signing(scene: Scene, tmp_path: Path) -> Callable[[str], Path]:
     """Replace the scene's registry by one that signs with a new key."""
     def make(name: str) -> Path:
         generate(tmp_path / name, name)
-        scene.registry.close()
-        scene.registry = Registry(scene.registry.path, signing_key=tmp_path / name)
+        scene.registry = reopened(scene, signing_key=tmp_path / name)
         return tmp_path / name
     return make
 
@@ -255,6 +289,7 @@ def test_signing_what_is_there(scene: Scene, tmp_path: Path) -> None:
     assert {s.candidate_id for s in signatures(scene.registry)} == {"c", "d"}
 
 
+@pytest.mark.sqlite
 def test_nothing_is_signed_if_one_was_changed(scene: Scene, tmp_path: Path) -> None:
     scene.commit("c", number=1)
     scene.commit("d", number=2)
@@ -265,6 +300,7 @@ def test_nothing_is_signed_if_one_was_changed(scene: Scene, tmp_path: Path) -> N
     assert signatures(scene.registry) == []
 
 
+@pytest.mark.sqlite
 def test_replacements_from_before_there_were_statements(scene: Scene, tmp_path: Path) -> None:
     scene.commit("c", number=1)
     execute(scene, "DELETE FROM statement")

@@ -12,7 +12,9 @@ from asmevo.registry.signing import generate
 from tests.task.conftest import CommandLine, RunTask
 
 SETTINGS = ("kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[{M:4}]", "gates.isolate=false",
-            "search.budget.attempts=1", "oracle.families=[normal]")
+            "search.budget.attempts=2", "oracle.families=[normal]",
+            "proposer.rules=[{_target_: asmevo.propose.rules.fuse_dpp.FuseDpp}]",
+            "proposer.expected=null")
 
 
 def test_what_a_search_commits_is_signed_with_its_second_timing(
@@ -21,7 +23,7 @@ def test_what_a_search_commits_is_signed_with_its_second_timing(
     generate(tmp_path / "foreign")
     monkeypatch.setenv("ASMEVO_SIGNING_KEY", str(tmp_path / "key"))
     result = run(*SETTINGS)
-    assert result.commits == 1
+    assert result.commits >= 1
     assert result.original_sha256 is not None
     registry = Registry(tmp_path / "registry")
     found = pull(registry, original=result.original_sha256, device="gfx942:sramecc+:xnack-",

@@ -13,7 +13,8 @@ from asmevo.registry.registry import Registry
 from tests.task.conftest import RunTask
 
 SETTINGS = ("kernel.shapes=[{M:2}]", "gates.isolate=false", "search.budget.attempts=1",
-            "oracle.families=[normal]")
+            "oracle.families=[normal]", "proposer.expected=null",
+            "proposer.rules=[{_target_: asmevo.propose.rules.fuse_dpp.FuseDpp}]")
 WARNING = "what is committed counts as judged by weaker gates"
 
 

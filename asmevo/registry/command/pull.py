@@ -17,6 +17,7 @@ from asmevo.registry.command.pulling import (
     pull_options,
 )
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError, cannot
+from asmevo.registry.names import printable, without_secrets
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json:
             from asmevo.registry.documents import refusal_document
 
-            print_json(refusal_document(error.code, str(error)))
+            print_json(refusal_document(error.code, without_secrets(str(error))))
         print(f"asmevo-registry: {_shown(str(error))}", file=sys.stderr)
         return _status(error.code)
     try:
@@ -91,8 +92,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shown(text: str) -> str:
-    """``text`` as it may be printed: it repeats what an untrusted registry says."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """``text`` as it may be printed: it repeats what an untrusted registry says, and URLs."""
+    return printable(without_secrets(text))
 
 
 def _status(code: PullRefusal) -> int:
