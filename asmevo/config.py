@@ -149,6 +149,7 @@ class RegistryConfig:
     path: str = MISSING
     url: str | None = None
     busy_timeout_s: float = MISSING
+    signing_key: str | None = None
 
 
 @dataclass

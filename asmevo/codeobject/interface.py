@@ -8,11 +8,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from asmevo.codeobject.code_address import code_addresses
 from asmevo.codeobject.container import CodeObject, Kernel
 from asmevo.codeobject.descriptor import KernelDescriptor
 from asmevo.codeobject.descriptor_fields import FIELDS
-from asmevo.codeobject.disassemble import rows
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.codeobject.relocation import relocations
 
@@ -150,6 +148,10 @@ def _frozen_function(code_object: CodeObject, start: int, stop: int) -> list[obj
 
     Both change when code elsewhere grows or shrinks.
     """
+    # Whoever only compares interfaces needs no disassembler, which takes long to import.
+    from asmevo.codeobject.code_address import code_addresses
+    from asmevo.codeobject.disassemble import rows
+
     text = code_object.section(".text")
     code = bytearray(code_object.section_data(text)[start:stop])
     while code[-4:] in _PADDING and len(code) >= 4:

@@ -29,6 +29,8 @@ _XNACK_SHIFT = 8
 _SRAMECC_SHIFT = 10
 _KNOWN_FLAGS = 0xFFF
 _SETTINGS = (Feature.UNSUPPORTED, Feature.ANY, Feature.OFF, Feature.ON)
+_SIGNS = {"+": Feature.ON, "-": Feature.OFF}
+_TRIPLE = "amdgcn-amd-amdhsa--"
 _VERSIONS = {2: 4, 3: 5, 4: 6}
 
 
@@ -58,6 +60,36 @@ class Target:
         return cls(isa, _SETTINGS[flags >> _XNACK_SHIFT & 3],
                    _SETTINGS[flags >> _SRAMECC_SHIFT & 3]), _VERSIONS[abi_version]
 
+    @classmethod
+    def from_id(cls, text: str) -> Target:
+        """The target of a target ID, ``gfx942:sramecc+:xnack-``, with or without its triple.
+
+        A feature that is not named is `Feature.ANY` (LLVM "User Guide for AMDGPU Backend",
+        "Target ID"). Raises `CodeObjectError` on anything else.
+        """
+        isa, *named = text.removeprefix(_TRIPLE).split(":")
+        if isa not in _MACHINES.values():
+            raise CodeObjectError(f"{isa[:40]!r} is not one of the processors "
+                                  f"{', '.join(_MACHINES.values())}")
+        settings: dict[str, Feature] = {}
+        for feature in named:
+            name, sign = feature[:-1], feature[-1:]
+            if name not in ("sramecc", "xnack") or name in settings or sign not in _SIGNS:
+                raise CodeObjectError(f"{text[:80]!r} is not a target ID such as "
+                                      "gfx942:sramecc+:xnack-")
+            settings[name] = _SIGNS[sign]
+        return cls(isa, **settings)
+
+    def runs_on(self, device: Target) -> bool:
+        """Whether code for this target may be loaded on a device of that target ID.
+
+        A feature that the code fixes must be set so on the device; what is not known of the device
+        may be either. Code that leaves it open runs on both (LLVM, "Target Features").
+        """
+        return self.isa == device.isa and all(
+            needed not in (Feature.ON, Feature.OFF) or needed is has
+            for needed, has in ((self.xnack, device.xnack), (self.sramecc, device.sramecc)))
+
     @property
     def processor(self) -> str:
         """The target ID that compilers take, e.g. ``gfx942:sramecc+:xnack-``."""
@@ -70,4 +102,4 @@ class Target:
     @property
     def triple(self) -> str:
         """The argument of the `.amdgcn_target` directive."""
-        return f"amdgcn-amd-amdhsa--{self.processor}"
+        return f"{_TRIPLE}{self.processor}"

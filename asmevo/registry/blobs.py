@@ -85,6 +85,10 @@ class BlobStore:
             raise BlobCorruptError(f"blob {path} is corrupt: its content does not match its name")
         return data
 
+    def exists(self, sha256: str) -> bool:
+        """Whether the blob is there, without reading it."""
+        return self.path(sha256).exists()
+
     def check_writable(self) -> None:
         """Write and remove a small file; raises `RegistryError` when that fails."""
         probe = self._root / f".probe-{secrets.token_hex(8)}"

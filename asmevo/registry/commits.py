@@ -9,6 +9,7 @@ from sqlmodel import Session, col
 from asmevo.registry.candidates import candidate_records
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.evidence import missing_evidence, timing_source
+from asmevo.registry.issuer import Issuer
 from asmevo.registry.judgement import Judgement
 from asmevo.registry.judgements import add_judgement
 from asmevo.registry.models import CandidateRow, ReplacementRow
@@ -16,7 +17,7 @@ from asmevo.registry.records import CandidateStatus, ReplacementRecord
 from asmevo.registry.rows import replacement_records
 
 
-def commit(session: Session, candidate_id: str, speedup: float,
+def commit(session: Session, issuer: Issuer, candidate_id: str, speedup: float,
            judged: Judgement | None = None) -> ReplacementRecord:
     """See `Registry.commit_replacement`."""
     if not (math.isfinite(speedup) and speedup > 0):
@@ -44,4 +45,5 @@ def commit(session: Session, candidate_id: str, speedup: float,
         evidence_complete=True))
     if judged is not None:
         add_judgement(session, row.id, judged)
+    issuer.issue(session, candidate_id)
     return replacement_records(session, committed)[0]

@@ -13,6 +13,10 @@ class RegistryError(AsmEvoError):
     """The registry cannot be opened, read or written, or refuses what it was given."""
 
 
+class RegistryMissingError(RegistryError):
+    """There is no registry yet where one is to be read."""
+
+
 class BlobError(RegistryError):
     """A blob cannot be read or written."""
 
@@ -25,17 +29,61 @@ class BlobCorruptError(BlobError):
     """A stored blob does not decompress to the content that its name promises."""
 
 
+class KeyFileError(RegistryError):
+    """A file does not hold the key that it should, or others can get at it."""
+
+
+class TrustError(RegistryError):
+    """A trust list cannot be read, is malformed, or lies where it says nothing."""
+
+
+class StatementFault(StrEnum):
+    """What is wrong with the statement of a replacement."""
+
+    MISSING = "missing"
+    DAMAGED = "damaged"
+    MISMATCH = "mismatch"
+
+
+class StatementError(RegistryError):
+    """A replacement has no statement, or one that its rows do not agree with."""
+
+    def __init__(self, fault: StatementFault, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
+
+
 class PullRefusal(StrEnum):
-    """Why `asmevo.registry.pull.pull` refuses; stable, for deployment scripts."""
+    """Why `asmevo.registry.pull` refuses; stable, for deployment scripts.
+
+    In the order of the checks. Of several replacements that are refused the code is that of the one
+    that came furthest.
+    """
 
     NONE = "no-replacement"
     AMBIGUOUS_KERNEL = "ambiguous-kernel"
+    STATEMENT_MISMATCH = "statement-mismatch"
+    SIGNATURE_INVALID = "signature-invalid"
+    NO_STATEMENT = "no-statement"
+    UNSIGNED = "unsigned"
+    UNTRUSTED = "untrusted-signature"
     WITHDRAWN = "withdrawn"
+    NOT_CONFIRMED = "not-confirmed"
+    EVIDENCE_INCOMPLETE = "evidence-incomplete"
     WEAKER_GATES = "weaker-gates"
     MODELLED_ONLY = "modelled-only"
-    EVIDENCE_INCOMPLETE = "evidence-incomplete"
-    ISA_MISMATCH = "isa-mismatch"
     BLOB_CORRUPT = "blob-corrupt"
+    ISA_MISMATCH = "isa-mismatch"
+    INTERFACE_MISMATCH = "interface-mismatch"
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether somebody or something changed the registry, so that nothing is handed out."""
+        return self in _DAMAGE
+
+
+_DAMAGE = frozenset({PullRefusal.STATEMENT_MISMATCH, PullRefusal.SIGNATURE_INVALID,
+                     PullRefusal.BLOB_CORRUPT})
 
 
 class PullError(RegistryError):

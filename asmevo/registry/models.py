@@ -5,12 +5,25 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, CheckConstraint, DateTime, Dialect, Index, MetaData, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    MetaData,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Field, SQLModel
 
-SCHEMA_VERSION = 5
-"""Raised with every change of a table below; `migrations` brings older databases here."""
+from asmevo.registry.row_digest import keep_digests
+
+SCHEMA_VERSION = 6
+"""Raised with every change of a table below; a revision in `migrations` brings older ones here."""
 
 
 def now() -> datetime:
@@ -30,9 +43,28 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
 
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        convert = super().result_processor(dialect, coltype)
+
+        def checked(value: Any) -> Any:
+            try:
+                return value if convert is None else convert(value)
+            except TypeError as error:  # SQLite holds a value of any type in any column
+                raise ValueError(f"{value!r} is no point in time") from error
+
+        return checked
+
+
+# PostgreSQL's INTEGER has 32 bits; SQLite has one kind of integer, of up to 64.
+WIDE = BigInteger().with_variant(Integer, "sqlite")
+
 
 class Table(SQLModel):
-    """Base of all tables: metadata of their own, and constraint names that migrations can use."""
+    """Base of all tables: metadata of their own, and constraint names that migrations can use.
+
+    ``digest`` is `row_digest`, kept up to date with every insert and update of a session; a row
+    that was written past it has none, or a wrong one.
+    """
 
     metadata: ClassVar[MetaData] = MetaData(naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -41,6 +73,11 @@ class Table(SQLModel):
         "fk": "fk_%(table_name)s_%(column_0_name)s",
         "pk": "pk_%(table_name)s",
     })
+
+    digest: str = Field(default="", max_length=64, sa_column_kwargs={"server_default": text("''")})
+
+
+keep_digests(Table)
 
 
 class SchemaRow(Table, table=True):
@@ -60,7 +97,7 @@ class CodeObjectRow(Table, table=True):
 
     sha256: str = Field(primary_key=True, max_length=64)
     isa: str
-    size: int
+    size: int = Field(sa_type=WIDE)
     kernels: list[str] = Field(sa_type=JSON)
     source: str
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -120,7 +157,7 @@ class CaptureRow(Table, table=True):
     name: str
     reason: str
     held_out: bool
-    size: int
+    size: int = Field(sa_type=WIDE)
     dispatch_sha256: str | None = Field(default=None, max_length=64)
     content_sha256: str = Field(max_length=64)
     created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
@@ -140,7 +177,7 @@ class RunRow(Table, table=True):
     started: datetime = Field(default_factory=now, sa_type=UtcDateTime, index=True)
     finished: datetime | None = Field(default=None, sa_type=UtcDateTime)
     config_sha256: str = Field(max_length=64)
-    seed: int
+    seed: int = Field(sa_type=WIDE)
     package_version: str
     toolchain: dict[str, Any] = Field(sa_type=JSON)
     device: str
@@ -235,7 +272,10 @@ class ReplacementRow(Table, table=True):
         UniqueConstraint("candidate_id"),
         CheckConstraint("timing_source IN ('measured', 'modelled')", name="timing_source"),
         CheckConstraint("speedup > 0", name="speedup"),
-        Index(None, "original_sha256", "kernel"),
+        # In the order of a listing, and with all that one filters by: it reads as many rows of
+        # the table as it returns.
+        Index("ix_replacement_order", "original_sha256", "kernel", "timing_source", "speedup",
+              "device"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -275,3 +315,27 @@ class JudgementRow(Table, table=True):
 
     candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
     data: dict[str, Any] = Field(sa_type=JSON)
+
+
+class StatementRow(Table, table=True):
+    """What a replacement is and rests on. Blob ``statement_sha256`` says it in canonical JSON."""
+
+    __tablename__ = "statement"
+
+    candidate_id: str = Field(primary_key=True, foreign_key="candidate.id")
+    statement_sha256: str = Field(max_length=64)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)
+
+
+class SignatureRow(Table, table=True):
+    """An Ed25519 signature of a statement; key and signature are in hexadecimal."""
+
+    __tablename__ = "signature"
+    __table_args__ = (UniqueConstraint("candidate_id", "public_key", "statement_sha256"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    candidate_id: str = Field(foreign_key="candidate.id")
+    public_key: str = Field(max_length=64)
+    statement_sha256: str = Field(max_length=64)
+    signature: str = Field(max_length=128)
+    created: datetime = Field(default_factory=now, sa_type=UtcDateTime)

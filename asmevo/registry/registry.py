@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import ColumnElement
 from sqlmodel import col, select
 
 import asmevo
+from asmevo.registry.backend import backend
 from asmevo.registry.blobs import BlobStore
 from asmevo.registry.database import Database
 from asmevo.registry.errors import RegistryError
+from asmevo.registry.issuer import Issuer
 from asmevo.registry.models import (
     CandidateRow,
     CodeObjectRow,
@@ -45,6 +46,7 @@ from asmevo.registry.rows import (
     json_object,
     object_record,
     recovered_record,
+    refuse_if_committed,
     replacement_records,
     run_record,
     run_row,
@@ -56,19 +58,21 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
+    from asmevo.registry.catalog import Catalog
     from asmevo.registry.judgement import Judgement
-
-DATABASE_NAME = "asmevo.db"
+    from asmevo.registry.offers import Offer
+    from asmevo.registry.signing import SigningKey
 
 
 class Registry:
     """Originals, recovered text, dispatches, runs, candidates with their evidence, replacements.
 
     ``path`` is the registry's folder: blobs under ``blobs/`` and, unless ``url`` names another
-    ``sqlite:///`` file, the database `DATABASE_NAME`. Nothing is opened before the first call;
-    reading never creates anything, writing creates what is missing. A writer waits at most
-    ``busy_timeout_s`` seconds for another process's transaction. Instances can be pickled, and
-    used from several threads and processes.
+    database (``sqlite:///file``, ``postgresql+psycopg://user@host/database``), the SQLite file
+    ``asmevo.db``. Nothing is opened before the first call; reading never creates anything, writing
+    creates what is missing. A writer waits at most ``busy_timeout_s`` seconds for another
+    process's transaction. ``signing_key`` is the file of an Ed25519 key that signs what is
+    committed. Instances can be pickled, and used from several threads and processes.
 
     Every method raises `RegistryError` when the registry cannot be used, and leaves the database
     as it was. Blobs are written before the transaction that refers to them, so one that fails may
@@ -76,12 +80,14 @@ class Registry:
     """
 
     def __init__(self, path: str | Path, url: str | None = None, *,
-                 busy_timeout_s: float = 10.0) -> None:
+                 busy_timeout_s: float = 10.0, signing_key: str | Path | None = None) -> None:
         self.path = Path(path).absolute()
-        self._arguments = (str(self.path), url, busy_timeout_s)
-        file = self.path / DATABASE_NAME if url is None else _sqlite_file(url)
-        self._database = Database(file, busy_timeout_s=busy_timeout_s)
+        if signing_key is not None:
+            signing_key = str(signing_key)
+        self._arguments = (str(self.path), url, busy_timeout_s, signing_key)
+        self._database = Database(backend(self.path, url, busy_timeout_s=busy_timeout_s))
         self._blobs = BlobStore(self.path)
+        self._issuer = Issuer(self._blobs, signing_key)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, self._arguments
@@ -90,14 +96,34 @@ class Registry:
         """Create the registry if it is missing and prove that it takes writes.
 
         To be called before any work starts: it tells of a read-only or full disk, a locked or
-        corrupt database and a folder that is none.
+        corrupt database, a folder that is none and a signing key that is not to be had.
         """
+        self._issuer.key()
         self._blobs.check_writable()
         self._database.check_writable()
 
     def close(self) -> None:
         """Release the database; the next call opens it again."""
         self._database.close()
+
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
+
+    @property
+    def catalog(self) -> Catalog:
+        """What can be looked up in the database beside what a search needs."""
+        from asmevo.registry.catalog import Catalog
+
+        return Catalog(self._database)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -210,11 +236,13 @@ class Registry:
         """Record timings of the original, taken in a run.
 
         Here and in `record_candidate` a timing names its dispatch, which must be stored, by its
-        SHA-256.
+        SHA-256. Raises `RegistryError` once the run has committed something: the baseline is part
+        of what was stated of it.
         """
         from asmevo.registry.candidates import timing_row
 
         with self._database.write() as session:
+            refuse_if_committed(session, run_id)
             session.add_all(timing_row(t, run_id, original_sha256=original_sha256)
                             for t in timings)
 
@@ -258,7 +286,7 @@ class Registry:
                 add_candidate(session, candidate)
                 if speedup is not None:
                     session.flush()
-                    commit(session, candidate.id, speedup, judged)
+                    commit(session, self._issuer, candidate.id, speedup, judged)
             add_events(session, run_id, events)
 
     def _stored(self, record: CandidateRecord, assembly: str | None,
@@ -284,13 +312,14 @@ class Registry:
         from asmevo.registry.commits import commit
 
         with self._database.write() as session:
-            return commit(session, candidate_id, speedup, judged)
+            return commit(session, self._issuer, candidate_id, speedup, judged)
 
     def record_second_timing(self, candidate_id: str, speedup: float | None, verdict: Verdict, *,
                              confirmed: bool) -> None:
         """Record what a fresh process found of a committed candidate; a later one counts.
 
-        It is withdrawn unless ``confirmed``. Raises `RegistryError` for one that is not committed.
+        It is withdrawn unless ``confirmed``. The replacement is stated and signed anew. Raises
+        `RegistryError` for one that is not committed, or that its statement does not agree with.
         """
         from asmevo.registry.second_timings import add_second_timing
 
@@ -298,7 +327,20 @@ class Registry:
             raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
                                 f"that says {verdict.outcome}")
         with self._database.write() as session:
+            stated = self._issuer.is_stated(session, candidate_id)
             add_second_timing(session, candidate_id, speedup, verdict, confirmed=confirmed)
+            if stated:
+                self._issuer.issue(session, candidate_id)
+
+    def sign(self, candidate_ids: Collection[str], key: SigningKey | None, *,
+             state: bool = False) -> int:
+        """Sign the statements of replacements, all or none; returns how many signatures are new.
+
+        ``state`` also states those that have none, and does so without a key too. Raises
+        `StatementError` where rows are not what a statement says.
+        """
+        with self._database.write() as session:
+            return self._issuer.sign(session, candidate_ids, key, state=state)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -381,12 +423,14 @@ class Registry:
         with self._database.read() as session:
             return run_record(run_row(session, run_id))
 
-    def runs(self) -> tuple[RunRecord, ...]:
-        """All runs, newest first."""
+    def runs(self, *, original_sha256: str | None = None) -> tuple[RunRecord, ...]:
+        """All runs, or those with candidates of an original, newest first."""
+        query = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id))
+        if original_sha256 is not None:
+            query = query.where(col(RunRow.id).in_(select(CandidateRow.run_id).where(
+                CandidateRow.original_sha256 == original_sha256)))
         with self._database.read() as session:
-            rows = session.exec(select(RunRow).order_by(col(RunRow.started).desc(),
-                                                        col(RunRow.id)))
-            return tuple(run_record(row) for row in rows)
+            return tuple(run_record(row) for row in session.exec(query))
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
@@ -429,7 +473,8 @@ class Registry:
         return found[0]
 
     def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
-                     object_sha256: str | None = None) -> tuple[ReplacementRecord, ...]:
+                     object_sha256: str | None = None,
+                     run_id: str | None = None) -> tuple[ReplacementRecord, ...]:
         """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
         conditions: list[ColumnElement[bool]] = [
             col(column) == value
@@ -438,8 +483,21 @@ class Registry:
                                   (ReplacementRow.object_sha256, object_sha256))
             if value is not None
         ]
+        if run_id is not None:
+            conditions.append(col(ReplacementRow.candidate_id).in_(
+                select(CandidateRow.id).where(CandidateRow.run_id == run_id)))
         with self._database.read() as session:
             return replacement_records(session, *conditions)
+
+    def offers(self, original_sha256: str) -> tuple[Offer, ...]:
+        """The replacements of an original with all that `pull` asks of them, the best first.
+
+        Raises `StatementError` where the rows of one are not what its statement says.
+        """
+        from asmevo.registry.offers import offers
+
+        with self._database.read() as session:
+            return offers(session, original_sha256, self._blobs)
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,
@@ -459,23 +517,9 @@ class Registry:
                    key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))
 
 
-def _unpickled(path: str, url: str | None, busy_timeout_s: float) -> Registry:
-    return Registry(path, url, busy_timeout_s=busy_timeout_s)
-
-
-def _sqlite_file(url: str) -> Path:
-    """The file of a ``sqlite:///`` URL. Errors never repeat the URL: it may hold a password."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise RegistryError("the registry's url is not a database URL") from error
-    if parsed.get_backend_name() != "sqlite":
-        raise RegistryError(f"registry databases of kind '{parsed.get_backend_name()}' are not "
-                            "supported; use a sqlite:/// URL")
-    name = parsed.database
-    if not name or name == ":memory:" or name.startswith("file:") or parsed.query:
-        raise RegistryError("the registry's sqlite url must name a plain file")
-    return Path(name).absolute()
+def _unpickled(path: str, url: str | None, busy_timeout_s: float,
+               signing_key: str | None) -> Registry:
+    return Registry(path, url, busy_timeout_s=busy_timeout_s, signing_key=signing_key)
 
 
 def _digest(text: str) -> str:

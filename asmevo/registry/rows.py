@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import ColumnElement
@@ -13,12 +13,14 @@ from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import (
     CandidateRow,
     CodeObjectRow,
+    DispatchRow,
     RecoveredObjectRow,
     ReplacementRow,
     RunRow,
     SecondTimingRow,
 )
 from asmevo.registry.records import (
+    DispatchRecord,
     ObjectRecord,
     RecoveredRecord,
     ReplacementRecord,
@@ -74,6 +76,14 @@ def recovered_record(row: RecoveredObjectRow) -> RecoveredRecord:
                            row.report, row.toolchain, row.created)
 
 
+def dispatch_records(session: Session,
+                     sha256s: Collection[str]) -> dict[str, DispatchRecord]:
+    """The records of dispatches by SHA-256, as far as they are stored."""
+    rows = session.exec(select(DispatchRow).where(col(DispatchRow.sha256).in_(sha256s)))
+    return {row.sha256: DispatchRecord(row.sha256, row.kernel, row.name, row.held_out,
+                                       row.content_sha256, row.created) for row in rows}
+
+
 def run_row(session: Session, run_id: str) -> RunRow:
     """The row of a run; raises `RegistryError` if there is none."""
     row = session.get(RunRow, run_id)
@@ -87,6 +97,14 @@ def run_record(row: RunRow) -> RunRecord:
     return RunRecord(row.id, row.task, RunStatus(row.status), row.started, row.finished,
                      row.config_sha256, row.seed, row.package_version, row.toolchain, row.device,
                      cast(Source, row.device_source))
+
+
+def refuse_if_committed(session: Session, run_id: str) -> None:
+    """Raise `RegistryError` once a candidate of a run is a replacement."""
+    if session.exec(select(ReplacementRow.id).join(CandidateRow)
+                    .where(CandidateRow.run_id == run_id)).first() is not None:
+        raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
+                            "stated of them")
 
 
 def replacement_records(session: Session,
@@ -104,7 +122,7 @@ def replacement_records(session: Session,
     from asmevo.registry.judgements import judgements
     from asmevo.registry.second_timings import second_timings
 
-    again, judged = second_timings(session), judgements(session)
+    again, judged = second_timings(session, *conditions), judgements(session, *conditions)
     return tuple(
         ReplacementRecord(
             id=cast(int, row.id), original_sha256=row.original_sha256, kernel=row.kernel, isa=isa,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect
-from sqlmodel import Session, select
+from sqlalchemy import ColumnElement, inspect
+from sqlmodel import Session, col, select
 
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import ReplacementRow, SecondTimingRow
+from asmevo.registry.models import ReplacementRow, SecondTimingRow, now
 from asmevo.registry.rows import json_object
 
 if TYPE_CHECKING:
@@ -26,12 +26,15 @@ def add_second_timing(session: Session, candidate_id: str, speedup: float | None
     row = known or SecondTimingRow(candidate_id=candidate_id)
     row.speedup, row.confirmed = speedup, confirmed
     row.outcome, row.code, row.reason = verdict.outcome.value, verdict.code, verdict.reason
-    row.evidence = json_object(verdict.evidence)
+    row.evidence, row.created = json_object(verdict.evidence), now()
     session.add(row)
 
 
-def second_timings(session: Session) -> Mapping[str, SecondTimingRow]:
-    """By candidate; none in a registry from before there were any."""
+def second_timings(session: Session,
+                   *conditions: ColumnElement[bool]) -> Mapping[str, SecondTimingRow]:
+    """Of replacements, by candidate; none in a registry from before there were any."""
     if not inspect(session.connection()).has_table(str(SecondTimingRow.__tablename__)):
         return {}
-    return {row.candidate_id: row for row in session.exec(select(SecondTimingRow))}
+    of = col(SecondTimingRow.candidate_id).in_(
+        select(ReplacementRow.candidate_id).where(*conditions))
+    return {row.candidate_id: row for row in session.exec(select(SecondTimingRow).where(of))}

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,11 +22,22 @@ from asmevo.registry.judgement import Judgement
 from asmevo.registry.records import CandidateRecord, CandidateStatus, ReplacementRecord
 from asmevo.registry.registry import Registry
 
+if TYPE_CHECKING:
+    from tests.registry.postgresql import Server
+
 STRICT = Judgement(
     cosine=0.9999, max_abs=1e-3, repeats=3, precision_slack=0.05, sanitize=True, extra_ops=(),
     epsilon=0.002, k=0.85, s_floor=1.0, dispatch_floor=0.98, replaced=(), oracle="declared",
     dispatches=8, held_out=2, families=("normal", "wide"), operation=None)
 ALL_PASS = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
+
+
+@pytest.fixture(autouse=True)
+def no_trust_list(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whom the user who runs the tests trusts is no business of theirs."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-configuration"))
+    for name in ("ASMEVO_TRUSTED_KEYS", "ASMEVO_SIGNING_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +60,40 @@ def variant(original: CodeObject) -> Callable[[int], CodeObject]:
     return make
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sqlite: of a module with BACKENDS, but for SQLite alone")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of a module with ``BACKENDS`` that use the registry run with each of them."""
+    backends = getattr(metafunc.module, "BACKENDS", None)
+    if (backends is not None and "backend" in metafunc.fixturenames
+            and metafunc.definition.get_closest_marker("sqlite") is None):
+        metafunc.parametrize("backend", backends, indirect=True)
+
+
 @pytest.fixture
-def registry(tmp_path: Path) -> Iterator[Registry]:
-    registry = Registry(tmp_path / "registry", busy_timeout_s=5)
+def backend(request: pytest.FixtureRequest) -> str:
+    """The kind of database that the test's registry uses."""
+    return str(getattr(request, "param", "sqlite"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A PostgreSQL server; a test that needs one is skipped where there is none."""
+    from tests.registry.postgresql import running_server
+
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def registry(tmp_path: Path, backend: str, request: pytest.FixtureRequest) -> Iterator[Registry]:
+    url = None
+    if backend == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        url = server.url(server.clean_database())
+    registry = Registry(tmp_path / "registry", url, busy_timeout_s=5)
     yield registry
     registry.close()
 

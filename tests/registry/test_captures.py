@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from asmevo.dispatch.captured.folder import read_capture
 from asmevo.dispatch.captured.source import CapturedObject
 from asmevo.registry.command.line import main
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import SCHEMA_VERSION
 from asmevo.registry.records import CaptureReason
 from asmevo.registry.registry import Registry
 from tests.dispatch.captured.conftest import make_capture
@@ -101,42 +98,6 @@ def test_a_missing_blob_is_noticed(registry: Registry, capture: Capture) -> None
     with pytest.raises(RegistryError, match="missing"):
         registry.load_capture(sha256)
 
-
-def test_a_registry_of_the_first_schema_is_brought_up_to_date(registry: Registry,
-                                                              capture: Capture) -> None:
-    """Readers read it as it is, the first writer adds the table, and nothing else changes."""
-    change(registry, "DROP TABLE capture")
-    change(registry, "UPDATE registry_schema SET version = 1")
-    reader = Registry(registry.path)
-    assert reader.captures(capture.code_object, "k") == ()
-    assert reader.code_object(capture.code_object) is not None
-    assert version(registry) == 1
-    writer = Registry(registry.path)
-    sha256 = writer.record_capture(capture)
-    assert version(registry) == SCHEMA_VERSION
-    # One that had it open since before sees the same.
-    assert reader.load_capture(sha256) == capture
-    assert reader.record_capture(capture) == sha256
-
-
-def test_an_old_registry_that_may_not_be_written_is_read(
-        registry: Registry, capture: Capture, open_path: Path,
-        as_user: Callable[[], AbstractContextManager[None]]) -> None:
-    change(registry, "DROP TABLE capture")
-    change(registry, "UPDATE registry_schema SET version = 1")
-    folder = open_path / "r"
-    shutil.copytree(registry.path, folder)
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    old = Registry(folder)
-    with as_user():
-        assert old.code_object(capture.code_object) is not None
-        assert old.captures(capture.code_object, "k") == ()
-        with pytest.raises(RegistryError, match=r"read-only|permission denied"):
-            old.start_run(task="t", config="", seed=0, toolchain={}, device="d",
-                          device_source="modelled")
-    old.close()
-    assert version(Registry(folder)) == 1
 
 
 def test_the_command_line(registry: Registry, capture: Capture, tmp_path: Path,

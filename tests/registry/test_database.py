@@ -82,7 +82,9 @@ def test_database_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("url", "reason"), [
-    ("postgresql://u:secret@host/db", "'postgresql' are not supported"),
+    ("mysql://u:secret@host/db", "'mysql' are not supported; tested are sqlite.* and postgresql"),
+    ("postgresql+asyncpg://u:secret@host/db", r"'postgresql\+asyncpg' are not supported"),
+    ("postgresql://u:secret@host:port/db", "not a database URL"),
     ("sqlite://", "plain file"), ("sqlite:///:memory:", "plain file"),
     ("sqlite:///file:x?uri=true", "plain file"), ("secret", "not a database URL"),
 ])
@@ -190,7 +192,7 @@ def test_corrupt_database(registry: Registry) -> None:
     f"UPDATE registry_schema SET version = {SCHEMA_VERSION + 1}",
     "UPDATE registry_schema SET version = 0",
     "DELETE FROM registry_schema",
-    "INSERT INTO registry_schema SELECT 2, version, created FROM registry_schema",
+    "INSERT INTO registry_schema SELECT digest, 2, version, created FROM registry_schema",
 ])
 def test_other_schema_is_refused(registry: Registry, change: str) -> None:
     start(registry)
@@ -289,3 +291,13 @@ def test_killed_writer_leaves_a_consistent_registry(scene: Scene, delay: float) 
     assert pragma(file, "integrity_check") == "ok"
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+@pytest.mark.parametrize(("table", "column"), [("run", "started"), ("run", "toolchain")])
+def test_a_value_of_another_type_than_its_column(tmp_path: Path, table: str, column: str) -> None:
+    registry = Registry(tmp_path)
+    start(registry)
+    with closing(sqlite3.connect(tmp_path / "asmevo.db")) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {column} = 7")
+    with pytest.raises(RegistryError, match="holds a malformed row"):
+        registry.runs()

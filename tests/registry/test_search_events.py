@@ -16,7 +16,6 @@ import pytest
 import asmevo
 from asmevo.gates.verdict import Gate, JsonValue, Outcome
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import SCHEMA_VERSION
 from asmevo.registry.records import CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
 from asmevo.registry.run_lock import RunLock
@@ -98,24 +97,6 @@ def test_a_run_goes_on(scene: Scene) -> None:
     run = scene.registry.run(scene.run_id)
     assert (run.status, run.finished) == (RunStatus.RUNNING, None)
 
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_an_older_registry_gets_the_table_with_the_first_write(scene: Scene,
-                                                               version: int) -> None:
-    registry = scene.registry
-    registry.close()
-    execute(registry, "DROP TABLE search_event")
-    if version == 1:
-        execute(registry, "DROP TABLE capture")
-    execute(registry, f"UPDATE registry_schema SET version = {version}")
-    old = Registry(registry.path)
-    assert old.search_events(scene.run_id) == ()
-    assert old.searches() == ()
-    old.record_search(scene.run_id, [FIRST])
-    assert len(old.search_events(scene.run_id)) == 1
-    with closing(sqlite3.connect(registry.path / "asmevo.db")) as connection:
-        found = connection.execute("SELECT version FROM registry_schema").fetchone()
-    assert found == (SCHEMA_VERSION,)
 
 
 def test_one_process_at_a_run(tmp_path: Path) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry import pull
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError
-from asmevo.registry.models import SCHEMA_VERSION
-from asmevo.registry.pull import pull
-from asmevo.registry.registry import Registry
 
 if TYPE_CHECKING:
     from tests.registry.conftest import Scene
@@ -64,22 +60,3 @@ def test_what_cannot_be_recorded(scene: Scene) -> None:
     for speedup, verdict in ((None, PASS), (1.2, MISSING)):
         with pytest.raises(RegistryError, match="not confirmed by a second timing"):
             scene.registry.record_second_timing("a", speedup, verdict, confirmed=True)
-
-
-def test_a_registry_of_the_second_schema_is_brought_up_to_date(scene: Scene) -> None:
-    """Readers read it as it is; the first writer adds the table."""
-    record = scene.commit("a", number=1)
-    file = scene.registry.path / "asmevo.db"
-    scene.registry.close()
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("DROP TABLE second_timing")
-        connection.execute("UPDATE registry_schema SET version = 2")
-        connection.commit()
-    old = Registry(scene.registry.path)
-    assert old.replacements() == (record,)
-    assert pull(old, original=scene.original.sha256).record == record
-    Registry(scene.registry.path).record_second_timing("a", 0.5, PASS, confirmed=False)
-    with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("SELECT version FROM registry_schema").fetchone() == (
-            SCHEMA_VERSION,)
-    assert old.replacements()[0].withdrawn

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from asmevo.gates.commit import CommitGate
+from asmevo.registry import pull
 from asmevo.registry.errors import PullError, PullRefusal
-from asmevo.registry.pull import pull
 from asmevo.registry.registry import Registry
 from tests.task.conftest import RunTask
 

@@ -8,26 +8,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asmevo.registry.command.objects import find_object, is_prefix
-from asmevo.registry.command.output import FOUND, NOTHING, REFUSED, Subparsers, opened, print_json
+from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
+from asmevo.registry.command.pulling import DAMAGED, NOT_ACCEPTED, add_options, pull_options
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError, cannot
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
 
+_STATUSES = """\
+exit status:
+  0  FILE is the replacement
+  1  there is no replacement: keep the original          no-replacement
+  2  bad input, or something cannot be read or written
+  3  none is acceptable: keep the original               ambiguous-kernel, no-statement, unsigned,
+                                                         untrusted-signature, withdrawn,
+                                                         not-confirmed, evidence-incomplete,
+                                                         weaker-gates, modelled-only,
+                                                         isa-mismatch, interface-mismatch
+  4  the registry is damaged or was tampered with:       statement-mismatch, signature-invalid,
+     keep the original and tell somebody                 blob-corrupt
+With any status but 0 FILE is as it was. The codes on the right are printed with --json.
+"""
+
 
 def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
     """Describe the command to the parser of command lines."""
     pull = commands.add_parser("pull", parents=[common],
-                               help="write the best validated replacement of an original")
+                               help="write the best validated replacement of an original",
+                               epilog=_STATUSES,
+                               formatter_class=argparse.RawDescriptionHelpFormatter)
     pull.add_argument("--original", required=True, metavar="SHA256|PATH",
                       help="the original's SHA-256, or the file itself")
     pull.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
-    pull.add_argument("--kernel", metavar="SYMBOL", help="the kernel, if several were improved")
-    pull.add_argument("--isa", metavar="NAME", help="refuse anything not built for it, e.g. gfx942")
-    pull.add_argument("--allow-modelled", action="store_true",
-                      help="accept a speedup that was modelled, not measured on hardware")
-    pull.add_argument("--allow-weaker", action="store_true",
-                      help="accept what was judged by less than the default gates and inputs")
+    add_options(pull)
     pull.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
     pull.set_defaults(command=run)
 
@@ -35,7 +48,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     from asmevo.durable import write_atomically
-    from asmevo.registry.pull import pull
+    from asmevo.registry.replacement import pull
 
     output: Path = arguments.output
     if output.is_dir() or (output.exists() and not arguments.force):
@@ -44,37 +57,46 @@ def run(arguments: argparse.Namespace) -> int:
     registry = opened(arguments)
     try:
         found = pull(registry, original=_original(registry, arguments.original),
-                     kernel=arguments.kernel, isa=arguments.isa,
-                     allow_modelled=arguments.allow_modelled,
-                     allow_weaker=arguments.allow_weaker)
+                     **pull_options(arguments))
     except PullError as error:
         if arguments.json:
             from asmevo.registry.documents import refusal_document
 
             print_json(refusal_document(error.code, str(error)))
-        print(f"asmevo-registry: {error}", file=sys.stderr)
-        return NOTHING if error.code is PullRefusal.NONE else REFUSED
+        print(f"asmevo-registry: {_shown(str(error))}", file=sys.stderr)
+        return _status(error.code)
     try:
         write_atomically(output, found.data, overwrite=arguments.force)
     except OSError as error:
         raise cannot("write", output, error) from error
     record = found.record
+    for skipped in found.skipped:
+        print(f"asmevo-registry: passed over {skipped.speedup:.4f}x: {_shown(skipped.reason)}",
+              file=sys.stderr)
     if record.weaknesses:
-        from asmevo.registry.tables import printable
-
         print("asmevo-registry: judged by less than the default gates: "
-              f"{printable('; '.join(record.weaknesses))}", file=sys.stderr)
+              f"{_shown('; '.join(record.weaknesses))}", file=sys.stderr)
     if arguments.json:
         from asmevo.registry.documents import pull_document
 
-        print_json(pull_document(record, str(output)))
+        print_json(pull_document(found, str(output)))
     else:
-        from asmevo.registry.tables import printable
-
+        signed = f", signed by {found.signers[0]}" if found.signers else ""
         print(f"wrote {output}: replacement {record.object_sha256} of kernel "
-              f"{printable(record.kernel)}, {record.speedup:.4f}x {record.timing_source} on "
-              f"{printable(record.device)}")
+              f"{_shown(record.kernel)}, {record.speedup:.4f}x {record.timing_source} on "
+              f"{_shown(record.device)}{signed}")
     return FOUND
+
+
+def _shown(text: str) -> str:
+    """``text`` as it may be printed: it repeats what an untrusted registry says."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _status(code: PullRefusal) -> int:
+    if code is PullRefusal.NONE:
+        return NOTHING
+    return DAMAGED if code.is_damage else NOT_ACCEPTED
 
 
 def _original(registry: Registry, text: str) -> str:
