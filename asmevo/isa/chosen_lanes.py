@@ -6,12 +6,12 @@ by the same mask does not look at it in these lanes: there it takes its other op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction, OperandKind
-from asmevo.isa.mask_pairs import MaskPair, paired_masks
+from asmevo.isa.mask_pairs import MaskPair, only_narrows, paired_masks
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK, SGPR_LIMIT
 
@@ -35,7 +35,12 @@ class ChosenLanes:
                  reaching: Callable[[int, int], set[int]]) -> None:
         self._program, self._cfg = program, cfg
         self._mask_of, self._reaching = mask_of, reaching
-        self._around: Mapping[int, list[MaskPair]] | None = None
+        pairs = paired_masks(program, cfg)
+        self._joins = {pair.join: pair for pair in pairs}
+        self._around: dict[int, list[MaskPair]] = {}
+        for pair in pairs:
+            for inside in pair.inside:
+                self._around.setdefault(inside, []).append(pair)
 
     def unseen(self, index: int, register: int, writes: set[int]) -> set[int]:
         """Those of the ``writes`` of a register that only lanes hold which a selection leaves out.
@@ -47,9 +52,9 @@ class ChosenLanes:
         mask = self._mask_of(index, 3)
         if mask is None:
             return set()
-        return {w for w in writes if w >= 0 and self._is_inside(w, register, mask)}
+        return {w for w in writes if w >= 0 and self._is_inside(index, w, register, mask)}
 
-    def _is_inside(self, write: int, register: int, mask: LaneMask) -> bool:
+    def _is_inside(self, index: int, write: int, register: int, mask: LaneMask) -> bool:
         """Whether a write is in a stretch for the lanes of ``mask``, and gone when the stretch is
         run again.
 
@@ -59,24 +64,39 @@ class ChosenLanes:
         if not self._program.instructions[write].reads & EXEC_MASK:
             return False
         block_of = self._cfg.block_of
-        for pair in self._pairs(write):
+        for pair in self._around.get(write, ()):
             applied = self._mask_of(pair.start, 1)
             if (applied is not None and applied.words == mask.words
                     and mask.made <= mask.put and mask.made <= applied.put < pair.start
                     and block_of[mask.made] == block_of[mask.put] == block_of[applied.put]
                     == block_of[pair.start]
-                    and write not in self._reaching(pair.start, register)):
+                    and write not in self._reaching(pair.start, register)
+                    and self._was_on(index, pair)):
                 return True
         return False
 
-    def _pairs(self, index: int) -> list[MaskPair]:
-        if self._around is None:
-            around: dict[int, list[MaskPair]] = {}
-            for pair in paired_masks(self._program, self._cfg):
-                for inside in pair.inside:
-                    around.setdefault(inside, []).append(pair)
-            self._around = around
-        return self._around.get(index, [])
+    def _was_on(self, index: int, pair: MaskPair) -> bool:
+        """Whether lanes that are on at an instruction were on when the stretch was last run.
+
+        A lane that left a loop has what an earlier turn gave it, for which the mask was another.
+        """
+        code = self._program.instructions
+        seen: set[int] = set()
+        pending = [index]
+        while pending:
+            for here in self._cfg.previous_indices(pending.pop()):
+                if here in seen or here == pair.join:
+                    continue
+                seen.add(here)
+                if here in self._cfg.unknown:
+                    return False
+                if code[here].writes & EXEC_MASK and not only_narrows(code[here]):
+                    other = self._joins.get(here)
+                    if other is None or pair.join in other.inside:
+                        return False
+                    here = other.start
+                pending.append(here)
+        return True
 
 
 def is_choice(i: Instruction) -> bool:

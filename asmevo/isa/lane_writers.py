@@ -14,14 +14,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.instruction import Instruction
 from asmevo.isa.mask_groups import mask_groups
+from asmevo.isa.mask_pairs import only_narrows
 from asmevo.isa.mask_regions import MaskRegion, mask_regions
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
 _NOWHERE: frozenset[int] = frozenset()
-_NARROWING = ("s_and_saveexec_b64", "v_cmpx")
 # Of regions with a stretch for the other lanes, by their turn: whether the lane is one of these.
 _Sides = frozenset[tuple[int, bool]]
 # In front of which instruction of a block a lane is, on which sides it was, in which stretches of
@@ -65,7 +64,7 @@ class LaneWriters:
                 self._scattered.setdefault(index, set()).add(name)
         self._widening = {
             k for k in self._masks if k not in known
-            and not _only_narrows(program.instructions[k])}
+            and not only_narrows(program.instructions[k])}
 
     def reaching(self, index: int, register: int) -> set[int]:
         """Instructions whose write lanes that are on at ``index`` may hold there; -1 is what they
@@ -163,11 +162,3 @@ class LaneWriters:
 
     def _before(self, index: int, sides: _Sides, own: frozenset[int]) -> _State:
         return self._cfg.block_of[index], index, sides, own, False
-
-
-def _only_narrows(i: Instruction) -> bool:
-    if i.op.startswith(_NARROWING):
-        return True
-    operands = [o.text for o in i.operands[1:]]
-    return (i.op == "s_and_b64" and "exec" in operands) or (
-        i.op == "s_andn2_b64" and operands[:1] == ["exec"])

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from asmevo.isa.cfg import Cfg
+from asmevo.isa.instruction import Instruction
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK, mask
+
+_NARROWING = ("s_and_saveexec_b64", "v_cmpx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,12 @@ def between(program: Program, cfg: Cfg, start: int, stop: int) -> set[int] | Non
         seen.add(here)
         pending += cfg.next_indices(here)
     return seen
+
+
+def only_narrows(i: Instruction) -> bool:
+    """Whether an instruction that writes EXEC switches no lane on."""
+    if i.op.startswith(_NARROWING):
+        return True
+    operands = [o.text for o in i.operands[1:]]
+    return (i.op == "s_and_b64" and "exec" in operands) or (
+        i.op == "s_andn2_b64" and operands[:1] == ["exec"])

@@ -237,3 +237,34 @@ def test_lanes_come_round_a_stretch_out_of_line() -> None:
         body:
         s_or_b64 exec, exec, s[0:1]
         s_branch end""") == ["entry"]
+
+
+# Lanes leave a loop one by one; in each turn a stretch for those of a mask writes v1.
+LEAVING = """
+s_mov_b64 s[0:1], exec
+again:
+s_load_dwordx2 s[20:21], s[30:31], 0x0
+{a}
+s_and_saveexec_b64 s[2:3], s[20:21]
+{b}
+s_or_b64 exec, exec, s[2:3]
+{inside}
+s_andn2_b64 exec, exec, s[22:23]
+s_cbranch_execnz again
+s_or_b64 exec, exec, s[0:1]
+{behind}
+s_endpgm
+"""
+
+
+@pytest.mark.parametrize(("place", "seen"), [("inside", {_A}), ("behind", {_A, _B})])
+def test_a_selection_by_the_mask_of_the_last_turn(place: str, seen: set[str]) -> None:
+    """Where the mask is off it does not look at what the stretch wrote, but for lanes that had left
+    before that mask was made."""
+    choice = "v_cndmask_b32_e64 v9, v1, v5, s[20:21]"
+    parts = {"inside": "s_nop 0", "behind": "s_nop 0"} | {place: choice}
+    program = _program(LEAVING.format(a=_A, b=_B, **parts))
+    index = next(k for k, i in enumerate(program.instructions) if i.text == choice)
+    node = ValueGraph(program).reaching(index, VGPR0 + 1)
+    nodes = node.nodes if isinstance(node, Merge) else {node}
+    assert {program.instructions[n.at].text for n in nodes if isinstance(n, Definition)} == seen

@@ -49,7 +49,9 @@ def statements(inner: st.SearchStrategy[list[Statement]]) -> st.SearchStrategy[l
         st.sampled_from([("line", text) for text in READERS]),
         st.tuples(st.just("stretch"), saved, condition, flag, inner),
         st.tuples(st.just("choice"), saved, saved, condition, flag, flag, flag, inner, inner),
-        st.tuples(st.just("far"), saved, condition, flag, flag, inner),
+        st.tuples(st.just("far"), saved, condition,
+                  st.sampled_from(["s_cbranch_execnz", "s_cbranch_scc1", "s_branch"]), flag,
+                  inner, inner),
         st.tuples(st.just("loop"), flag, saved, condition, inner),
         st.tuples(st.just("skipped"), inner),
         st.builds(lambda text, a, b: ("line", text.format(a, b)),
@@ -126,13 +128,13 @@ class Writer:
         self.put(others)
         self.lines += [f"{end}:", f"s_or_b64 exec, exec, {other}"]
 
-    def put_far(self, kept: str, mask: str, jump: bool, twice: bool, inner: list[Statement]
-                ) -> None:
-        """A body out of line, which comes back to the join or has one of its own."""
+    def put_far(self, kept: str, mask: str, op: str, twice: bool, inner: list[Statement],
+                inline: list[Statement]) -> None:
+        """A body out of line, which comes back to the join or has one of its own; and another."""
         body, end, behind = self.fresh(), self.fresh(), self.fresh()
-        self.lines += [FRESH.format(mask), f"s_and_saveexec_b64 {kept}, {mask}",
-                       f"s_cbranch_execnz {body}" if jump else f"s_branch {body}",
-                       f"{end}:", f"s_or_b64 exec, exec, {kept}", f"{behind}:"]
+        self.lines += [FRESH.format(mask), f"s_and_saveexec_b64 {kept}, {mask}", f"{op} {body}"]
+        self.put(inline)
+        self.lines += [f"{end}:", f"s_or_b64 exec, exec, {kept}", f"{behind}:"]
         outer, self.lines = self.lines, []
         self.put(inner)
         back = [f"s_or_b64 exec, exec, {kept}", f"s_branch {behind}"]
