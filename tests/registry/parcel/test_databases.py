@@ -14,6 +14,7 @@ from asmevo.registry.parcel.errors import ParcelError
 from asmevo.registry.parcel.export import export
 from asmevo.registry.parcel.load import load, push
 from asmevo.registry.registry import Registry
+from asmevo.registry.retention import Retention
 from asmevo.registry.signing import load_signing_key
 from tests.registry.parcel.test_exchange import rows
 
@@ -42,3 +43,26 @@ def test_there_and_back(populated: Populated, parcel: bytes, tmp_path: Path,
         load(there, io.BytesIO(parcel))
     assert rows(there) == before
     there.close()
+
+
+def test_blobs_elsewhere(populated: Populated, parcel: bytes, tmp_path: Path) -> None:
+    there = Registry(tmp_path / "there", blobs_url=f"memory://{tmp_path.name}-{id(parcel)}")
+    assert push(populated.registry, there).replacements == 3
+    assert verify(there).findings == []
+    again = io.BytesIO()
+    export(there, again, key=load_signing_key(populated.key))
+    assert again.getvalue() == parcel
+    [first, *_] = there.blobs.list()
+    there.blobs.delete(first)
+    assert f"blob {first.sha256}" in {f.subject for f in verify(there).findings}
+    load(there, io.BytesIO(parcel))
+    assert verify(there).findings == []
+    there.close()
+
+
+def test_gc_leaves_what_is_carried(populated: Populated, parcel: bytes) -> None:
+    assert len(verify(populated.registry).garbage) == 1
+    populated.registry.collect(Retention(rejected_days=0.0, grace_s=0.0), apply=True)
+    audit = verify(populated.registry)
+    assert (audit.findings, audit.garbage) == ([], [])
+    assert populated.registry.replacements()

@@ -375,7 +375,7 @@ def test_nothing_unsound_is_sent(populated: Populated, target: Registry) -> None
 
 def test_damaged_blobs_are_not_sent(populated: Populated) -> None:
     record = populated.registry.replacements()[0]
-    path = populated.registry.blobs.path(record.object_sha256)
+    [path] = populated.registry.path.rglob(f"{record.object_sha256}.zst")
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(RegistryError, match="blob"):
         exported(populated.registry)
