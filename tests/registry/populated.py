@@ -94,7 +94,8 @@ def populate(path: Path, original: CodeObject, key: Path) -> Populated:
     registry.record_second_timing("child", 1.19, Verdict(Gate.G3, Outcome.PASS, "ok", "again"),
                                   confirmed=True)
     other = _start(registry, 2)
-    registry.record_candidate(candidate("lone", other), assembly="; lone\n", built=variant(original, 3))
+    registry.record_candidate(candidate("lone", other), assembly="; lone\n",
+                              built=variant(original, 3))
     registry.commit_replacement("lone", 1.05, STRICT)
     return Populated(registry, original, kernel, run_id, key)
 
