@@ -139,7 +139,11 @@ def running_server(*options: str) -> Iterator[Server]:
             yield server
         finally:
             process.send_signal(signal.SIGQUIT)  # "immediate shutdown": nothing is to be kept
-            process.wait(timeout=60)
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
