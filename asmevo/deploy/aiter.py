@@ -59,11 +59,11 @@ def deploy_to_overlay(base: Tree, overlay: Path, supply: Supply, *,
     `DeployError`.
     """
     for folder in (OBJECTS, HOST_CODE):
-        if not (base.root / folder).is_dir():
+        if not os.path.isdir(base.root / folder):
             raise DeployError(DeployRefusal.NOT_FOUND,
                               f"{shown(base.root)} has no folder '{folder}', so it is not the tree "
                               "that AITER loads from")
-    if overlay.expanduser().is_dir():
+    if os.path.isdir(os.path.expanduser(overlay)):
         there = Tree.at(overlay)
         if not _is_overlay(there, base):
             raise DeployError(DeployRefusal.DESTINATION,
@@ -99,7 +99,7 @@ def _is_overlay(tree: Tree, base: Tree) -> bool:
         return (manifest.kind, manifest.base) == ("aiter", str(base.root))
     first = next(base.files(), "")
     link = tree.root / first
-    return link.is_symlink() and os.readlink(link) == str(base.root / first)
+    return os.path.islink(link) and os.readlink(link) == str(base.root / first)
 
 
 def environment(base: Tree, overlay: Path) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def _asm_dir(base: Tree, overlay: Path) -> str:
     objects = f"{overlay}/{OBJECTS}/"
     if "arch_name" in _text(base.root / LOADER):
         return repr(objects)
-    processors = sorted(path.name for path in (base.root / OBJECTS).iterdir() if path.is_dir())
+    processors = [path.name for path in (base.root / OBJECTS).iterdir() if path.is_dir()]
     if len(processors) == 1:
         return repr(f"{objects}{processors[0]}/")
     return f"{objects!r} + aiter.jit.core.get_gfx() + '/'"

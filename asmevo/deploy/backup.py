@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from asmevo.bundle.open import CONTAINER_LIMIT
@@ -35,7 +36,7 @@ def load_backup(tree: Tree, sha256: str) -> bytes:
     """An original. Raises `DeployError` when it is gone or is not what it was."""
     path = backup_path(tree, sha256)
     try:
-        if path.is_symlink() or path.parent.is_symlink():
+        if os.path.islink(path) or os.path.islink(path.parent):
             raise SourceError("it is a symbolic link")
         data = read_file(path, CONTAINER_LIMIT)
     except SourceError as error:
@@ -59,10 +60,10 @@ def drop_backups(tree: Tree, needed: set[str]) -> None:
     """Remove the originals that no deployed file needs any more."""
     folder = tree.state / "backup"
     try:
-        for path in list(folder.iterdir()) if folder.is_dir() else []:
+        for path in list(folder.iterdir()) if os.path.isdir(folder) else []:
             if path.name not in needed:
                 path.unlink()
-        if folder.is_dir() and not any(folder.iterdir()):
+        if os.path.isdir(folder) and not any(folder.iterdir()):
             folder.rmdir()
     except OSError as error:
         raise unwritable(folder, error) from error

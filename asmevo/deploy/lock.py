@@ -39,9 +39,10 @@ def locked(tree: Tree, wait_s: float = 10.0) -> Iterator[None]:
 def _acquired(tree: Tree) -> int | None:
     path = tree.state / NAME
     try:
-        if tree.state.is_symlink():
+        if os.path.islink(tree.state):
             raise DeployError(DeployRefusal.OUTSIDE, f"{shown(tree.state)} is a symbolic link")
-        tree.state.mkdir(exist_ok=True)
+        with suppress(FileExistsError):  # mkdir(exist_ok=True) looks again, and it may be gone
+            tree.state.mkdir()
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     except FileNotFoundError:  # whoever held it before has just removed the folder
         return None

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 from asmevo.codeobject.errors import SourceError
 from asmevo.codeobject.source import read_file
 from asmevo.deploy.errors import DeployError, DeployRefusal, shown
-from asmevo.deploy.tree import STATE, Tree, unwritable
+from asmevo.deploy.tree import STATE, Tree, unreadable, unwritable
 from asmevo.durable import write_atomically
 
 FORMAT = 1
@@ -83,11 +84,15 @@ def load_manifest(tree: Tree) -> Manifest:
     Raises `DeployError` on anything that is not a manifest as it was written.
     """
     path = tree.state / NAME
-    if tree.state.is_symlink() or path.is_symlink():
+    try:
+        linked = any(stat.S_ISLNK(os.lstat(place).st_mode) for place in (tree.state, path))
+    except FileNotFoundError:
+        return Manifest()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if linked:
         raise DeployError(DeployRefusal.MANIFEST,
                           f"{shown(path)} is, or lies behind, a symbolic link")
-    if not path.exists():
-        return Manifest()
     try:
         document = json.loads(read_file(path, SIZE_LIMIT), parse_constant=_no_constant)
         return _manifest(document)

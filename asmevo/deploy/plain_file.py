@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,9 @@ def named_file(tree: Tree, place: Path) -> str | None:
     name: what is exchanged has to be named itself.
     """
     path = place.expanduser()
-    if path.is_dir():
+    if os.path.isdir(path):
         return None
-    if path.is_symlink():
+    if os.path.islink(path):
         raise DeployError(DeployRefusal.OUTSIDE,
                           f"{shown(place)} is a symbolic link to {shown(path.resolve())}; name "
                           "that file if it is meant")

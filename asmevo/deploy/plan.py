@@ -117,7 +117,7 @@ def _change(tree: Tree, manifest: Manifest, path: str, places: Sequence[Place],
 def _is_overlaid(tree: Tree, manifest: Manifest, path: str) -> bool:
     """Whether a file of an overlay is still the link to that of the base."""
     link = tree.root / path
-    return (manifest.base is not None and link.is_symlink()
+    return (manifest.base is not None and os.path.islink(link)
             and os.readlink(link) == os.path.join(manifest.base, path))
 
 

@@ -56,7 +56,7 @@ def roll_back(tree: Tree, foreign: Foreign = Foreign.REFUSE, *, dry_run: bool = 
             (restored if changes else untouched).append(path)
         except DeployError as error:
             refused.append((path, error))
-        if not dry_run and (tree.root / path).parent.is_dir():
+        if not dry_run and os.path.isdir((tree.root / path).parent):
             remove_leftovers(tree.root / path)
     if not dry_run:
         left = {path: manifest.files[path] for path, _ in refused}
@@ -73,7 +73,8 @@ def _restores(tree: Tree, status: FileStatus, foreign: Foreign) -> bool:
         return False
     if state in (State.FOREIGN, State.MISSING):
         # Whoever empties a cache takes the folder as well; then there is nothing to give back.
-        if foreign is Foreign.FORGET or (state is State.MISSING and not path.parent.exists()):
+        emptied = state is State.MISSING and not os.path.exists(path.parent)
+        if emptied or foreign is Foreign.FORGET:
             return False
         if foreign is Foreign.REFUSE:
             raise DeployError(DeployRefusal.FOREIGN,

@@ -47,7 +47,7 @@ def tree_status(tree: Tree, manifest: Manifest) -> tuple[FileStatus, ...]:
 
 
 def _state(tree: Tree, entry: DeployedFile) -> State:
-    link = entry.link is not None and (tree.root / entry.path).is_symlink()
+    link = entry.link is not None and os.path.islink(tree.root / entry.path)
     try:
         sha256 = tree.sha256(entry.path, link=link)
     except DeployError:

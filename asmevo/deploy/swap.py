@@ -92,7 +92,7 @@ def write_in_place(path: Path, data: bytes, like: Path | None = None) -> None:
     old content. Raises `DeployError`.
     """
     try:
-        status = (path if like is None or path.exists() else like).stat()
+        status = (path if like is None or os.path.exists(path) else like).stat()
         remove_leftovers(path)
         write_atomically(path, data, mode=stat.S_IMODE(status.st_mode),
                          owner=(status.st_uid, status.st_gid))

@@ -36,7 +36,7 @@ class Tree:
         except (OSError, RuntimeError, ValueError) as error:
             raise DeployError(DeployRefusal.UNREADABLE,
                               f"there is no folder or file {shown(place)}") from error
-        return cls(root if root.is_dir() else root.parent)
+        return cls(root if os.path.isdir(root) else root.parent)
 
     @property
     def state(self) -> Path:
@@ -52,7 +52,7 @@ class Tree:
             folders[:] = sorted(name for name in folders if name != STATE)
             for name in sorted(names):
                 path = Path(folder, name)
-                if path.is_file():
+                if os.path.isfile(path):
                     count += 1
                     if count > FILE_LIMIT:
                         raise DeployError(DeployRefusal.UNREADABLE,

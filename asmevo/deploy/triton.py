@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from asmevo.codeobject.container import CodeObject, Kernel
-from asmevo.codeobject.errors import CodeObjectError, SourceError
-from asmevo.codeobject.occupancy import compute_unit
+from asmevo.codeobject.errors import CodeObjectError, SourceError, ToolchainError
+from asmevo.codeobject.occupancy import COMPUTE_UNITS
 from asmevo.codeobject.requirements import code_use
 from asmevo.codeobject.source import read_file
 from asmevo.deploy.errors import DeployError, DeployRefusal, shown
@@ -86,7 +86,7 @@ class TritonCache:
         if os.path.realpath(places[file.name]) != os.path.realpath(file):
             raise _incomplete(file, f"its group file makes Triton load {shown(paths[file.name])} "
                                     "instead; was the cache moved?")
-        missing = next((name for name, path in places.items() if not path.exists()), None)
+        missing = next((name for name, path in places.items() if not os.path.exists(path)), None)
         if missing is not None:
             raise _incomplete(file, f"{shown(missing)} of its group is missing, so Triton would "
                                     "compile the kernel anew")
@@ -136,15 +136,21 @@ def _check_lds(entry: CacheEntry, file: Path, original: CodeObject, before: Kern
     """Dynamic LDS comes out of the JSON, which stays: the replacement must do with as much."""
     had = before.descriptor.group_segment_fixed_size + entry.shared
     needs = after.descriptor.group_segment_fixed_size + entry.shared
-    most = compute_unit(replacement.target.isa).lds_bytes
-    if needs > max(had, 0) or needs > most:
+    unit = COMPUTE_UNITS.get(replacement.target.isa)
+    if needs > had or (unit is not None and needs > unit.lds_bytes):
         raise DeployError(DeployRefusal.LDS,
                           f"the replacement for {shown(file)} would be launched with {needs} bytes "
-                          f"of LDS, the original with {had}, a compute unit has {most}")
+                          f"of LDS, the original with {had}"
+                          + ("" if unit is None else f", a compute unit has {unit.lds_bytes}"))
     if replacement.code(after) == original.code(before):
         return
-    reach, old = (code_use(o, k).segments.group
-                  for o, k in ((replacement, after), (original, before)))
+    try:
+        reach, old = (code_use(o, k).segments.group
+                      for o, k in ((replacement, after), (original, before)))
+    except (CodeObjectError, ToolchainError) as error:
+        raise DeployError(DeployRefusal.LDS,
+                          f"how far the replacement for {shown(file)} reaches into LDS cannot be "
+                          f"told: {error}") from error
     if reach.proven > max(had, old.proven) or reach.likely > max(had, old.likely):
         raise DeployError(DeployRefusal.LDS,
                           f"the replacement for {shown(file)} reaches byte "

@@ -12,6 +12,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from asmevo.deploy.aiter import deploy_to_overlay
 from asmevo.deploy.deployment import deploy
 from asmevo.deploy.lock import locked
@@ -136,6 +138,7 @@ def test_killed_while_deploying_again(originals: Originals) -> None:
     assert kills > 15
 
 
+@pytest.mark.faults
 def test_killed_deployment_is_completed_by_the_next(originals: Originals) -> None:
     action = swap_all(originals, 1, originals.make())
 
@@ -166,6 +169,7 @@ def test_killed_while_rolling_back(originals: Originals) -> None:
     assert every_kill(make, back, check_states(originals, (1,))) > 15
 
 
+@pytest.mark.faults
 def test_killed_overlay_is_there_or_not(originals: Originals, tmp_path: Path) -> None:
     base = originals.make()
     (base / "csrc").mkdir()

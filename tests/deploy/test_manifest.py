@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,19 @@ def test_links(folder: Path, tmp_path: Path, where: str) -> None:
     moved.rename(tmp_path / "moved")
     moved.symlink_to(tmp_path / "moved")
     assert code(folder) is DeployRefusal.MANIFEST
+
+
+def test_one_that_may_not_be_read_is_not_taken_for_none(
+        originals: Originals, open_path: Path,
+        as_user: Callable[[], AbstractContextManager[None]]) -> None:
+    folder = originals.make().rename(open_path / "tree")
+    deploy(Tree.at(folder), PlainFile(), originals.supply(1))
+    for mode in (0o000, 0o400):
+        (folder / STATE).chmod(mode)
+        with as_user():
+            assert code(folder) is DeployRefusal.UNREADABLE
+            with pytest.raises(DeployError):
+                deploy(Tree.at(folder), PlainFile(), originals.supply(2))
 
 
 @pytest.mark.parametrize(("key", "value"), [
