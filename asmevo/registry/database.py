@@ -139,9 +139,9 @@ class Database:
         except DBAPIError as error:
             reason = self._backend.explain(error.orig or error)
             raise RegistryError(f"registry database {self.place} {reason}") from error
-        except (SQLAlchemyError, ValueError, OverflowError, RecursionError) as error:
+        except (SQLAlchemyError, ValueError, TypeError, OverflowError, RecursionError) as error:
             # What a column cannot hold (a lone surrogate, an integer beyond 64 bits), or what a
-            # tampered one should not (broken JSON, no date, an unknown status).
+            # tampered one should not (broken JSON, a number or bytes as a date, an unknown status).
             reason = str(error).partition("\n")[0]
             raise RegistryError(
                 f"registry database {self.place} {otherwise}: {reason}") from error

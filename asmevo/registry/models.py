@@ -276,6 +276,7 @@ class ReplacementRow(Table, table=True):
         # the table as it returns.
         Index("ix_replacement_order", "original_sha256", "kernel", "timing_source", "speedup",
               "device"),
+        Index(None, "created"),
     )
 
     id: int | None = Field(default=None, primary_key=True)

@@ -138,8 +138,12 @@ def running_server(*options: str) -> Iterator[Server]:
             _await(server, process)
             yield server
         finally:
-            process.send_signal(signal.SIGINT)  # "fast shutdown": without waiting for clients
-            process.wait(timeout=60)
+            process.send_signal(signal.SIGQUIT)  # "immediate shutdown": nothing is to be kept
+            try:
+                process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
+from sqlmodel import select
 
 import asmevo
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.errors import BlobCorruptError, RegistryError
+from asmevo.registry.models import Table
 from asmevo.registry.records import CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
+from asmevo.registry.row_digest import row_digest
 from tests.registry.tampering import count, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asmevo.codeobject.container import CodeObject
+    from asmevo.registry.replacements import ReplacementFilter
     from tests.registry.conftest import Scene
 
 
@@ -132,6 +136,14 @@ def test_run(scene: Scene) -> None:
     assert [r.id for r in registry.runs()] == [second, scene.run_id]
     with pytest.raises(RegistryError, match="no run 'x'"):
         registry.finish_run("x", RunStatus.COMPLETED)
+
+
+def test_passwords_are_no_part_of_a_recorded_configuration(registry: Registry) -> None:
+    config = "registry:\n  url: postgresql+psycopg://me:s3cr3t@host/d?password=s3cr3t\nseed: 1\n"
+    run_id = registry.start_run(task="t", config=config, seed=1, toolchain={}, device="d",
+                                device_source="modelled")
+    stored = registry.load_text(registry.run(run_id).config_sha256)
+    assert stored == config.replace("s3cr3t", "***")
 
 
 def test_baseline(scene: Scene) -> None:
@@ -286,6 +298,45 @@ def test_find_replacement(scene: Scene) -> None:
     assert find("0" * 64) is None
 
 
+def test_filters_pages_and_counts(scene: Scene) -> None:
+    registry = scene.registry
+    records = [scene.commit(f"c{n}", number=n, speedup=1 + n / 8,
+                            source=TimingSource.MEASURED if n % 2 else TimingSource.MODELLED)
+               for n in range(1, 7)]
+    best = sorted(records, key=lambda r: (r.timing_source, -r.speedup))
+    assert registry.replacements() == tuple(best)
+    assert registry.replacements(limit=2, offset=1) == tuple(best[1:3])
+    assert registry.replacements(offset=5) == (best[5],)
+    assert registry.replacements(limit=0) == ()
+    for wanted, expected in (
+        ({"original_sha256": scene.original.sha256, "kernel": scene.kernel}, best),
+        ({"kernel": "other"}, []), ({"run_id": scene.run_id}, best), ({"run_id": "none"}, []),
+        ({"device": "device-modelled"}, best[3:]), ({"source": "measured"}, best[:3]),
+        ({"min_speedup": 1.5}, [r for r in best if r.speedup >= 1.5]),
+        ({"candidate_id": "c3", "object_sha256": None}, [r for r in best if r.speedup == 1.375]),
+        ({"object_sha256": records[1].object_sha256, "source": "measured"}, []),
+    ):
+        found = registry.replacements(**cast("ReplacementFilter", wanted))
+        assert found == tuple(expected)
+        assert registry.count_replacements(**cast("ReplacementFilter", wanted)) == len(expected)
+    brief = registry.replacements(judged=False)
+    assert brief == tuple(replace(r, judgement=None) for r in best)
+
+
+def test_every_row_that_is_written_has_its_digest(scene: Scene) -> None:
+    scene.commit("c1", number=1)
+    scene.registry.record_second_timing(
+        "c1", 1.2, Verdict(Gate.G3, Outcome.PASS, "ok", "", {"x": 1e-9}), confirmed=True)
+    scene.registry.finish_run(scene.run_id, RunStatus.COMPLETED)
+    with scene.registry._database.read() as session:
+        rows = [row for mapper in Table._sa_registry.mappers
+                for row in session.exec(select(mapper.class_))]
+    assert {type(row).__name__ for row in rows} >= {
+        "SchemaRow", "RunRow", "CandidateRow", "VerdictRow", "TimingRow", "ReplacementRow",
+        "SecondTimingRow", "JudgementRow", "StatementRow"}
+    assert [row for row in rows if row.digest != row_digest(row)] == []
+
+
 def test_corrupt_object_is_noticed(scene: Scene) -> None:
     [blob] = scene.registry.path.glob(f"blobs/*/{scene.original.sha256}.zst")
     blob.write_bytes(blob.read_bytes()[:-20])
@@ -309,8 +360,9 @@ def test_malformed_rows_are_typed_errors(scene: Scene, statement: str) -> None:
 
 @pytest.mark.sqlite  # PostgreSQL's columns hold nothing but their type
 @pytest.mark.parametrize("statement", [
-    "UPDATE candidate SET created = 'yesterday'",
-    "UPDATE candidate SET edits = '{'",
+    "UPDATE candidate SET created = 'yesterday'", "UPDATE candidate SET created = 7",
+    "UPDATE candidate SET created = x'00'", "UPDATE candidate SET edits = '{'",
+    "UPDATE candidate SET edits = 7",
 ])
 def test_rows_of_another_type_are_typed_errors(scene: Scene, statement: str) -> None:
     test_malformed_rows_are_typed_errors(scene, statement)

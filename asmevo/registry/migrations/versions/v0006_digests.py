@@ -52,6 +52,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_replacement_order", "replacement",
         ["original_sha256", "kernel", "timing_source", "speedup", "device"])
+    op.create_index("ix_replacement_created", "replacement", ["created"])
     for name in TABLES:
         op.add_column(name, digest_column())
     op.execute("UPDATE registry_schema SET version = 6")
