@@ -10,6 +10,7 @@ from typing import Any
 import zstandard
 from sqlmodel import Session, select
 
+from asmevo.registry.audit.naming import blobs_in
 from asmevo.registry.blobs import Blobs, BlobStore, StoredBlob
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import (
@@ -21,7 +22,6 @@ from asmevo.registry.models import (
     RunRow,
     StatementRow,
 )
-from asmevo.registry.references import blobs_in
 
 _FRAME_HEADER = 18
 """Bytes that the header of a zstd frame has at most (RFC 8878 section 3.1.1.1)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,8 +37,16 @@ class Populated:
     lone: str = "lone"
 
 
-def populate(path: Path, original: CodeObject, variant: Callable[[int], CodeObject],
-             key: Path) -> Populated:
+def variant(original: CodeObject, number: int) -> CodeObject:
+    """An object that differs from the original in the last instruction's bytes only."""
+    text = original.section(".text")
+    data = bytearray(original.data)
+    end = text.offset + text.size
+    data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
+    return CodeObject.parse(bytes(data))
+
+
+def populate(path: Path, original: CodeObject, key: Path) -> Populated:
     """Fill the registry in ``path``; its replacements are signed with a key made as ``key``."""
     generate(key)
     registry = Registry(path, busy_timeout_s=5, signing_key=key)
@@ -70,7 +78,7 @@ def populate(path: Path, original: CodeObject, variant: Callable[[int], CodeObje
     registry.record_search(run_id, [event("started", run_id=run_id, counterexamples=[exposed])])
     registry.record_search(
         run_id, [event("attempted", candidate="parent"), event("committed", candidate="parent")],
-        candidate=candidate("parent", run_id), assembly="; parent\n", built=variant(1),
+        candidate=candidate("parent", run_id), assembly="; parent\n", built=variant(original, 1),
         speedup=1.1, judged=STRICT)
     failed = Verdict(Gate.G2, Outcome.FAIL, "mismatch", "output y differs", {"at": [3]})
     registry.record_search(
@@ -80,13 +88,14 @@ def populate(path: Path, original: CodeObject, variant: Callable[[int], CodeObje
     registry.record_search(
         run_id, [event("attempted", candidate="child"), event("committed", candidate="child")],
         candidate=candidate("child", run_id, parent_id="parent"), assembly="; child\n",
-        built=variant(2), speedup=1.2, judged=STRICT)
+        built=variant(original, 2), speedup=1.2, judged=STRICT)
     registry.record_search(run_id, [event("ended", why="exhausted")])
     registry.finish_run(run_id, RunStatus.COMPLETED)
     registry.record_second_timing("child", 1.19, Verdict(Gate.G3, Outcome.PASS, "ok", "again"),
                                   confirmed=True)
     other = _start(registry, 2)
-    registry.record_candidate(candidate("lone", other), assembly="; lone\n", built=variant(3))
+    registry.record_candidate(candidate("lone", other), assembly="; lone\n",
+                              built=variant(original, 3))
     registry.commit_replacement("lone", 1.05, STRICT)
     return Populated(registry, original, kernel, run_id, key)
 

@@ -5,40 +5,57 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import sqlalchemy as sa
+
 from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.elf import read_tables, read_target
 from asmevo.codeobject.errors import CodeObjectError
 from asmevo.dispatch.captured.document import identity_of
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.dispatch import identity
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
-from asmevo.registry.audit.rows import Row
-from asmevo.registry.errors import BlobError
-from asmevo.registry.references import parsed
-from asmevo.registry.statement import Blobs
+from asmevo.registry.audit.naming import DOCUMENTS, blobs_in, parsed
+from asmevo.registry.audit.rows import Row, subject_of
+from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, RegistryError
 
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 
 
-def audit_content(table: str, row: Row, data: bytes) -> Iterator[Finding]:
-    """Compare a row with the content of its blob."""
-    derive = _DERIVED.get(table)
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a blob says of the row that names it, by column, or why it says nothing; ``blobs`` are
+    those that it names."""
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    blobs: frozenset[str] = frozenset()
+    fault: str | None = None
+
+
+def derived(table: str, data: bytes) -> Derived:
+    """What a blob says that rows of a table name."""
+    derive = DERIVED.get(table)
     if derive is None:
-        return
-    subject = f"{table} {shown(row[_KEYS.get(table, 'id')])}"
+        return Derived()
     try:
-        derived = derive(data)
-    except (CodeObjectError, CaptureError, *_MALFORMED) as error:
-        reason = str(error).partition("\n")[0]
-        yield Finding(FindingCode.CONTENT_MISMATCH, subject,
-                      f"its blob is no {_NOUNS[table]}: {shown(reason)}")
+        return Derived(derive(data), blobs_in(table, data) if table in DOCUMENTS else frozenset())
+    except (CodeObjectError, CaptureError, RegistryError, *_MALFORMED) as error:
+        reason = shown(str(error).partition("\n")[0])
+        return Derived(fault=f"its blob is no {_NOUNS[table]}: {reason}")
+
+
+def audit_content(table: sa.Table, row: Row, said: Derived) -> Iterator[Finding]:
+    """Compare a row with what its blob says."""
+    if said.fault is not None:
+        yield Finding(FindingCode.CONTENT_MISMATCH, subject_of(table, row), said.fault)
         return
-    different = [name for name, value in derived.items() if row[name] != value]
+    different = [name for name, value in said.columns.items() if row[name] != value]
     if different:
-        yield Finding(FindingCode.CONTENT_MISMATCH, subject,
+        yield Finding(FindingCode.CONTENT_MISMATCH, subject_of(table, row),
                       f"its blob says another {', '.join(different)}: "
-                      f"{shown(derived[different[0]])}")
+                      f"{shown(said.columns[different[0]])}")
 
 
 def audit_toolchain(row: Row) -> Iterator[Finding]:
@@ -49,18 +66,8 @@ def audit_toolchain(row: Row) -> Iterator[Finding]:
                       "its toolchain_sha256 is not that of its toolchain")
 
 
-def content_of(blobs: Blobs, subject: str, sha256: str) -> bytes | Finding:
-    """A blob, or what is wrong with it."""
-    try:
-        return blobs.get(sha256)
-    except BlobError as error:
-        return finding_of(error, subject)
-
-
 def finding_of(error: BlobError, subject: str) -> Finding:
     """What an error of a blob is as a finding."""
-    from asmevo.registry.errors import BlobCorruptError, BlobMissingError
-
     code = (FindingCode.BLOB_MISSING if isinstance(error, BlobMissingError) else
             FindingCode.BLOB_CORRUPT if isinstance(error, BlobCorruptError) else
             FindingCode.BLOB_UNREADABLE)
@@ -68,9 +75,21 @@ def finding_of(error: BlobError, subject: str) -> Finding:
 
 
 def _code_object(data: bytes) -> Mapping[str, Any]:
-    code_object = CodeObject.parse(data)
-    return {"isa": code_object.target.isa, "size": len(data),
-            "kernels": [kernel.symbol for kernel in code_object.kernels]}
+    target, version = read_target(data)
+    sections, symbols = read_tables(data)
+    # Objects built from one original have its metadata, which takes most of the time to read.
+    note = CodeObject(data, "", target, version, sections, symbols, (), {}).metadata_note()
+    key = hashlib.sha256(note).digest()
+    if key not in _KERNELS:
+        if len(_KERNELS) >= _MOST_KERNELS:
+            _KERNELS.clear()
+        _KERNELS[key] = [kernel.symbol for kernel in CodeObject.parse(data).kernels]
+    return {"isa": target.isa, "size": len(data), "kernels": _KERNELS[key]}
+
+
+_MOST_KERNELS = 4096
+_KERNELS: dict[bytes, list[str]] = {}
+"""The kernels of a code object by the SHA-256 of its metadata note."""
 
 
 def _dispatch(data: bytes) -> Mapping[str, Any]:
@@ -99,10 +118,9 @@ def _text(data: bytes) -> Mapping[str, Any]:
     return {}
 
 
-_DERIVED: Mapping[str, Callable[[bytes], Mapping[str, Any]]] = {
+DERIVED: Mapping[str, Callable[[bytes], Mapping[str, Any]]] = {
     "code_object": _code_object, "dispatch": _dispatch, "capture": _capture,
     "recovered_object": _text, "run": _text, "candidate": _text}
 _NOUNS = {"code_object": "code object", "dispatch": "description of a dispatch",
           "capture": "document of a capture", "recovered_object": "text",
           "run": "text", "candidate": "text"}
-_KEYS = {"code_object": "sha256", "dispatch": "sha256", "capture": "sha256"}

@@ -17,9 +17,9 @@ Row: TypeAlias = Mapping[str, Any]
 """A row by the names of its columns."""
 
 _BATCH = 1000
-# What the conversion of a cell of any content may raise.
-_UNREADABLE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError,
-               SQLAlchemyError)
+UNREADABLE = (ValueError, TypeError, AttributeError, OverflowError, RecursionError,
+              SQLAlchemyError)
+"""What it may raise to look at a row of any content."""
 
 
 def tables() -> tuple[sa.Table, ...]:
@@ -42,6 +42,12 @@ def audit_schema(session: Session) -> Iterator[Finding]:
                               f"its column '{column.name}' is missing")
 
 
+def count_rows(session: Session) -> int:
+    """How many rows there are in all tables."""
+    return sum(int(session.connection().execute(
+        sa.select(sa.func.count()).select_from(table)).scalar_one()) for table in tables())
+
+
 def audit_rows(session: Session) -> Iterator[Finding]:
     """Rows that cannot be read, or are not what was written."""
     for table in tables():
@@ -51,7 +57,7 @@ def audit_rows(session: Session) -> Iterator[Finding]:
                 continue
             try:
                 digest = values_digest(table, row)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 yield _unreadable(subject_of(table, row), error)
                 continue
             if row[COLUMN] != digest:
@@ -75,7 +81,7 @@ def read_rows(session: Session, table: sa.Table) -> Iterator[Row | Finding]:
                 last = row[_NUMBER]
                 yield row
             return
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             if isinstance(error, DBAPIError):
                 raise
         for last in session.connection().execute(  # noqa: B020
@@ -83,7 +89,7 @@ def read_rows(session: Session, table: sa.Table) -> Iterator[Row | Finding]:
                 .order_by(number).limit(_BATCH)).scalars().all():
             try:
                 yield next(values_of(session, query.where(number == last)))
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 yield _unreadable(f"{table.name} row {last}", error)
 
 

@@ -14,6 +14,7 @@ from asmevo.registry.command import (
     deploy,
     diff,
     exporting,
+    gc,
     importing,
     keygen,
     listing,
@@ -23,13 +24,14 @@ from asmevo.registry.command import (
     show,
     sign,
     stats,
+    verify,
 )
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
 _COMMANDS = (
     listing, show, log, diff, stats, captures, pull, keygen, sign, exporting, importing, push,
-    deploy,
+    verify, deploy, gc,
 )
 
 

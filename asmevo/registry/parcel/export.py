@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from asmevo.registry.audit.stream import chunks
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.format import Head, write_parcel
 from asmevo.registry.parcel.gather import Selection, gather, selected
@@ -45,7 +46,7 @@ def export(registry: Registry, out: BinaryIO, selection: Selection | None = None
         head = Head(size, digest.hexdigest(), rows, len(stage.blobs))
         Head.parse(head.to_bytes())
         write_parcel(out, head.to_bytes(), key, stage.lines(),
-                     ([registry.blobs.get(sha256)] for sha256 in stage.blobs))
+                     (chunks(registry.blobs, sha256) for sha256 in stage.blobs))
         return Exported(rows.get("replacement", 0), rows, len(stage.blobs),
                         None if key is None else key.public_key)
 

@@ -94,7 +94,7 @@ class Head:
 
 
 def write_parcel(out: BinaryIO, head: bytes, key: SigningKey | None, records: Iterable[bytes],
-                 blobs: Iterable[Iterable[bytes]]) -> None:
+                 blobs: Iterable[Iterable[bytes | memoryview]]) -> None:
     """Write a bundle file. Raises `OSError`."""
     out.write(MAGIC + _LENGTH.pack(len(head)) + head)
     if key is None:
@@ -108,7 +108,7 @@ def write_parcel(out: BinaryIO, head: bytes, key: SigningKey | None, records: It
     out.write(END)
 
 
-def _write_stream(out: BinaryIO, content: Iterable[bytes]) -> None:
+def _write_stream(out: BinaryIO, content: Iterable[bytes | memoryview]) -> None:
     pieces = _Pieces(out)
     # What is compressed together must not depend on how the content came.
     compressor = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
@@ -118,15 +118,17 @@ def _write_stream(out: BinaryIO, content: Iterable[bytes]) -> None:
     pieces.close()
 
 
-def _even(content: Iterable[bytes]) -> Iterator[bytes]:
+def _even(content: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     pending = bytearray()
     for part in content:
-        pending += part
-        if len(pending) >= _CHUNK:
-            whole = len(pending) - len(pending) % _CHUNK
-            view = bytes(pending[:whole])
-            del pending[:whole]
-            yield from (view[at:at + _CHUNK] for at in range(0, whole, _CHUNK))
+        rest = memoryview(part)
+        while rest:
+            taken = rest[:_CHUNK - len(pending)]
+            pending += taken
+            rest = rest[len(taken):]
+            if len(pending) == _CHUNK:
+                yield bytes(pending)
+                pending.clear()
     yield bytes(pending)
 
 

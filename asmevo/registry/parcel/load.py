@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
-from asmevo.registry.errors import StatementError
+from asmevo.registry.audit.stream import is_intact
+from asmevo.registry.errors import RegistryError, StatementError
 from asmevo.registry.models import Table
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.export import staged
@@ -14,7 +15,7 @@ from asmevo.registry.parcel.format import ParcelReader
 from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.merge import merge
 from asmevo.registry.parcel.stage import Stage, new_stage
-from asmevo.registry.statement import check_statements
+from asmevo.registry.statement import Blobs, check_statements
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
@@ -57,16 +58,16 @@ def load(registry: Registry, source: BinaryIO, *, trust: TrustList | None = None
         if stage.count() != dict(parcel.head.rows) or len(stage.blobs) != parcel.head.blobs:
             raise ParcelError(ParcelFault.DAMAGED,
                               "the bundle does not hold as many records as its head promises")
+        if not parcel.head.rows.get("replacement"):
+            raise ParcelError(ParcelFault.NOTHING, "the bundle holds no replacement")
         if registry.database.exists():
             _rehearse(registry, stage)
         left = max_bytes
         for sha256 in stage.blobs:
-            data = b"".join(parcel.blob(sha256))
-            left -= len(data)
+            left -= _take(parcel, sha256, registry.blobs)
             if left < 0:
                 raise ParcelError(ParcelFault.TOO_LARGE,
                                   f"the bundle has more than {max_bytes} bytes of blobs")
-            registry.blobs.put(data)
         parcel.finish()
         stage.check(registry.blobs)
         added = _merged(registry, stage)
@@ -87,8 +88,19 @@ def push(source: Registry, target: Registry, selection: Selection | None = None)
             if not target.blobs.exists(sha256):
                 target.blobs.put(source.blobs.get(sha256))
                 copied += 1
-        added = _merged(target, stage)
+        added = _merged(target, stage, source.blobs)
         return Received(stage.count().get("replacement", 0), copied, added)
+
+
+def _take(parcel: ParcelReader, sha256: str, blobs: Blobs) -> int:
+    """Store the next blob unless it is there; returns its size."""
+    if is_intact(blobs, sha256):
+        return sum(map(len, parcel.blob(sha256)))
+    data = bytearray()
+    for chunk in parcel.blob(sha256):
+        data += chunk
+    blobs.put(cast(bytes, data))  # a copy of up to 1 GiB would be for the name of its type
+    return len(data)
 
 
 def _check_signer(signer: str | None, trust: TrustList | None) -> None:
@@ -113,8 +125,16 @@ def _rehearse(registry: Registry, stage: Stage) -> None:
         pass
 
 
-def _merged(registry: Registry, stage: Stage) -> Mapping[str, int]:
+def _merged(registry: Registry, stage: Stage, source: Blobs | None = None) -> Mapping[str, int]:
     with registry.database.write() as session:
+        # `gc` removes blobs within transactions only, so that what is there now stays.
+        for sha256 in stage.blobs:
+            if registry.blobs.exists(sha256):
+                continue
+            if source is None:
+                raise RegistryError(f"blob {sha256} was removed while the bundle was imported; "
+                                    "import it again")
+            registry.blobs.put(source.get(sha256))
         added = merge(session, stage)
         candidates = sorted(row["candidate_id"] for row in stage.rows(_REPLACEMENTS))
         try:

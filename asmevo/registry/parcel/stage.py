@@ -13,17 +13,17 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlmodel import Session
 
-from asmevo.registry.audit.contents import audit_content, audit_toolchain, content_of
+from asmevo.registry.audit.contents import audit_content, audit_toolchain, derived, finding_of
 from asmevo.registry.audit.finding import Finding
+from asmevo.registry.audit.naming import BLOBS, DOCUMENTS, blobs_in, blobs_of
 from asmevo.registry.audit.references import audit_references, parents_end
 from asmevo.registry.audit.replacements import audit_replacements
 from asmevo.registry.audit.rows import Row, values_of
 from asmevo.registry.backend import dumps
-from asmevo.registry.errors import RegistryError
+from asmevo.registry.errors import BlobError, RegistryError
 from asmevo.registry.models import Table
 from asmevo.registry.parcel.coding import decode, encode
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
-from asmevo.registry.references import BLOBS, DOCUMENTS, blobs_in, blobs_of
 from asmevo.registry.statement import Blobs
 
 TABLES = tuple(t for t in Table.metadata.sorted_tables if t.name != "registry_schema")
@@ -126,11 +126,12 @@ class Stage:
                 continue
             for row in self.rows(table):
                 for sha256 in blobs_of(table.name, row):
-                    data = content_of(blobs, f"blob {sha256}", sha256)
-                    if isinstance(data, Finding):
-                        yield data
+                    try:
+                        said = derived(table.name, blobs.get(sha256))
+                    except BlobError as error:
+                        yield finding_of(error, f"blob {sha256}")
                     else:
-                        yield from audit_content(table.name, row, data)
+                        yield from audit_content(table, row, said)
                 if table.name == "recovered_object":
                     yield from audit_toolchain(row)
         yield from audit_replacements(self.session, blobs)

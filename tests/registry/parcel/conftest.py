@@ -1,9 +1,11 @@
-"""A populated registry, and others to take its replacements to."""
+"""A populated registry, what it sends, and another to take that to."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,30 @@ from asmevo.registry.signing import load_signing_key
 from tests.registry.populated import Populated, populate
 
 
-@pytest.fixture
-def populated(tmp_path: Path, original: CodeObject,
-              variant: Callable[[int], CodeObject]) -> Iterator[Populated]:
-    made = populate(tmp_path / "source", original, variant, tmp_path / "key")
-    yield made
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory, original: CodeObject) -> Populated:
+    folder = tmp_path_factory.mktemp("sent")
+    made = populate(folder / "registry", original, folder / "key")
     made.registry.close()
+    return made
+
+
+@pytest.fixture(scope="session")
+def parcel(pristine: Populated) -> bytes:
+    """All replacements, signed."""
+    out = io.BytesIO()
+    export(pristine.registry, out, key=load_signing_key(pristine.key))
+    pristine.registry.close()
+    return out.getvalue()
+
+
+@pytest.fixture
+def populated(pristine: Populated, tmp_path: Path) -> Iterator[Populated]:
+    """A copy of the registry that sent the parcel."""
+    shutil.copytree(pristine.registry.path, tmp_path / "source")
+    registry = Registry(tmp_path / "source", busy_timeout_s=5, signing_key=pristine.key)
+    yield replace(pristine, registry=registry)
+    registry.close()
 
 
 @pytest.fixture
@@ -28,11 +48,3 @@ def target(tmp_path: Path) -> Iterator[Registry]:
     registry = Registry(tmp_path / "target", busy_timeout_s=5)
     yield registry
     registry.close()
-
-
-@pytest.fixture
-def parcel(populated: Populated) -> bytes:
-    """All replacements, signed."""
-    out = io.BytesIO()
-    export(populated.registry, out, key=load_signing_key(populated.key))
-    return out.getvalue()

@@ -16,6 +16,7 @@ from asmevo.registry.parcel.export import export
 from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.load import load, push
 from asmevo.registry.parcel.stage import TABLES
+from asmevo.registry.replacement import pull
 from asmevo.registry.signing import load_signing_key
 
 if TYPE_CHECKING:
@@ -73,6 +74,13 @@ def test_the_same_content_has_the_same_bytes(populated: Populated, target: Regis
     again = io.BytesIO()
     export(target, again, key=load_signing_key(populated.key))
     assert again.getvalue() == parcel
+
+
+def test_what_arrived_can_be_pulled(populated: Populated, target: Registry, parcel: bytes) -> None:
+    load(target, io.BytesIO(parcel))
+    found = pull(target, original=populated.original.sha256, trust=f"{populated.key}.pub")
+    assert found.record.candidate_id == populated.child
+    assert found.data == populated.registry.load_object(found.record.object_sha256)
 
 
 def test_lineage_comes_along(populated: Populated, target: Registry) -> None:
