@@ -64,7 +64,7 @@ def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: i
 def records_by_id(session: Session, ids: Collection[int]) -> dict[int, ReplacementRecord]:
     """Replacements by the numbers of their rows."""
     query = _columns(judged=True).where(col(ReplacementRow.id).in_(ids))
-    return {row[0]: _record(row) for row in session.connection().execute(query)}
+    return {row[0]: _record(row) for row in session.execute(query)}
 
 
 def replacement_count(session: Session, wanted: ReplacementFilter) -> int:

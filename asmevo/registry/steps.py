@@ -28,7 +28,8 @@ def steps_shown(steps: Sequence[Step], width: int | None, *,
          Column("rule", 16, folds=width is not None), Column("direction", 10, dropped=1),
          Column("proposer", dropped=2)),
         [(str(number), step.record.id, _times(step.speedup), _gain(step.gain),
-          str(len(step.record.edits)), step.record.rule, step.record.direction, step.proposer)
+          str(len(step.record.edits)), step.record.rule.replace("+", " + "),
+          step.record.direction, step.proposer)
          for number, step in enumerate(steps, start=1)], width).table
     if edits:
         for number, step in enumerate(steps, start=1):
