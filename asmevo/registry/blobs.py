@@ -100,9 +100,7 @@ class BlobStore:
         sha256 = hashlib.sha256(data).hexdigest()
         path = self.path(sha256)
         try:
-            if self._is_intact(sha256):
-                self._settle(path)
-            else:
+            if not (self._is_intact(sha256) and self._settled(path)):
                 self._make_durable(path.parent)
                 write_atomically(path, compressed(data))
         except OSError as error:
@@ -179,16 +177,22 @@ class BlobStore:
             return False
         return True
 
-    def _settle(self, path: Path) -> None:
-        """A blob that is there becomes one that stays.
+    def _settled(self, path: Path) -> bool:
+        """Make a blob that is there one that stays; false if it is gone now.
 
         Another process may have renamed it just now and not have come to fsync its folder; and it
         counts as used now, so that `gc` leaves it alone for a while.
         """
         self._make_durable(path.parent)
-        if time.time() - path.stat().st_mtime > FRESH_S:
-            os.utime(path)
+        try:
+            if time.time() - path.stat().st_mtime > FRESH_S:
+                os.utime(path)
+        except FileNotFoundError:
+            return False
+        except PermissionError:
+            pass  # another user's
         sync_folder(path.parent)
+        return True
 
     def _make_durable(self, folder: Path) -> None:
         """Make a folder of the store, with durable names of it and of all that is made above it.

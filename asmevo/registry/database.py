@@ -62,6 +62,7 @@ class Database:
         with self._explained("refuses the record"):
             engine = _writing(self._opened(create=True), relaxed=relaxed)
             with Session(engine) as session, session.begin():
+                session.connection()  # a session itself would begin with its first statement only
                 yield session
 
     def check_writable(self) -> None:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from asmevo.gates.verdict import JsonValue, Verdict
     from asmevo.registry.judgement import Judgement
     from asmevo.registry.offers import Offer
+    from asmevo.registry.retention import Collected, Retention
     from asmevo.registry.signing import SigningKey
 
 
@@ -341,6 +342,12 @@ class Registry:
         """
         with self._database.write() as session:
             return self._issuer.sign(session, candidate_ids, key, state=state)
+
+    def collect(self, retention: Retention, *, apply: bool = False) -> Collected:
+        """Find what need not be kept, and with ``apply`` remove it; see `retention`."""
+        from asmevo.registry.retention import collect
+
+        return collect(self._database, self._blobs, self.path, retention, apply=apply)
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asmevo.errors import AsmEvoError
-from asmevo.registry.command import captures, keygen, listing, log, pull, show, sign
+from asmevo.registry.command import captures, gc, keygen, listing, log, pull, show, sign
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED
 
-_COMMANDS = (listing, show, log, captures, pull, keygen, sign)
+_COMMANDS = (listing, show, log, captures, pull, keygen, sign, gc)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

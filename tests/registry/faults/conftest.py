@@ -61,10 +61,10 @@ class Site:
                 if line.endswith(b"\n"):  # the last one of a killed process may be cut
                     yield json.loads(line)
 
-    def check(self) -> int:
+    def check(self, *, collected: bool = False) -> int:
         """Nothing lost, nothing torn; returns the number of writes that were acknowledged."""
         acknowledged = list(self.acknowledged())
-        assert lost(self.registry, self.subject, acknowledged) == []
+        assert lost(self.registry, self.subject, acknowledged, collected=collected) == []
         for run in self.registry.runs():
             for candidate in self.registry.lineage(run.id):
                 check_candidate(self.registry, candidate)

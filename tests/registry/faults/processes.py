@@ -1,6 +1,7 @@
 """Forks processes that write to and read from one registry; some of them are killed.
 
 Usage: processes.py storm REGISTRY ORIGINAL SECONDS WRITERS READERS
+       processes.py collect REGISTRY ORIGINAL SECONDS WRITERS READERS
        processes.py kill REGISTRY ORIGINAL KILLS SEED
 
 Forking spares every process the seconds that importing takes; none inherits an open database.
@@ -29,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from work import Reader, Subject, Writer  # type: ignore[import-not-found]
 
 from asmevo.registry.registry import Registry
+from asmevo.registry.retention import Retention
 
 BUSY_TIMEOUT_S = 30.0
 LONGEST_PAUSE_S = 0.004
@@ -67,13 +69,14 @@ def write(path: str, subject: Subject, worker: int, end: float, report: Any, *,
     report(summary="write", **_figures(waits))
 
 
-def read(path: str, subject: Subject, seed: int, end: float, report: Any) -> None:
+def read(path: str, subject: Subject, seed: int, end: float, report: Any, *,
+         collected: bool = False) -> None:
     """Read until ``end``."""
     registry = Registry(path, busy_timeout_s=BUSY_TIMEOUT_S)
     waits: list[float] = []
     kinds: Counter[str] = Counter()
     before = time.monotonic()
-    for kind in Reader(registry, subject, seed).steps():
+    for kind in Reader(registry, subject, seed, collected=collected).steps():
         after = time.monotonic()
         waits.append(after - before)
         kinds[kind] += 1
@@ -84,13 +87,26 @@ def read(path: str, subject: Subject, seed: int, end: float, report: Any) -> Non
     report(summary="read", kinds=kinds, **_figures(waits))
 
 
+def collect(path: str, end: float, report: Any) -> None:
+    """Remove all that need not be kept until ``end``."""
+    registry = Registry(path, busy_timeout_s=BUSY_TIMEOUT_S)
+    total: Counter[str] = Counter()
+    while time.monotonic() < end:
+        done = registry.collect(Retention(rejected_days=0, capture_bytes=0, grace_s=0), apply=True)
+        total.update(times=1, runs=done.runs, candidates=done.candidates, blobs=done.blobs,
+                     orphans=done.orphans, objects=done.objects, captures=done.captures)
+    registry.close()
+    report(summary="collect", **total)
+
+
 def _figures(waits: list[float]) -> dict[str, float]:
     ordered = sorted(waits)
     return {"count": len(ordered), "median_ms": 1e3 * ordered[len(ordered) // 2],
             "p99_ms": 1e3 * ordered[len(ordered) * 99 // 100], "longest_ms": 1e3 * ordered[-1]}
 
 
-def storm(path: str, subject: Subject, seconds: float, writers: int, readers: int) -> int:
+def storm(path: str, subject: Subject, seconds: float, writers: int, readers: int, *,
+          collectors: int = 0) -> int:
     """Writers and readers at once; 1 if any of them failed."""
     reports = Path(path).with_name("reports")
     end = time.monotonic() + seconds
@@ -98,8 +114,11 @@ def storm(path: str, subject: Subject, seconds: float, writers: int, readers: in
         fork(reports / f"writer-{n}.jsonl", partial(write, path, subject, n, end))
         for n in range(writers)]
     children += [
-        fork(reports / f"reader-{n}.jsonl", partial(read, path, subject, n, end))
+        fork(reports / f"reader-{n}.jsonl", partial(
+            read, path, subject, n, end, collected=collectors > 0))
         for n in range(readers)]
+    children += [fork(reports / f"collector-{n}.jsonl", partial(collect, path, end))
+                 for n in range(collectors)]
     statuses = [os.waitpid(child, 0)[1] for child in children]
     return int(any(statuses))
 
@@ -142,8 +161,9 @@ def main() -> int:
     registry = Registry(path)
     subject = Subject.of(registry.load_object(original))
     registry.close()
-    if command == "storm":
-        return storm(path, subject, float(numbers[0]), int(numbers[1]), int(numbers[2]))
+    if command in ("storm", "collect"):
+        return storm(path, subject, float(numbers[0]), int(numbers[1]), int(numbers[2]),
+                     collectors=int(command == "collect"))
     return kill(path, subject, int(numbers[0]), int(numbers[1]))
 
 

@@ -28,9 +28,10 @@ STRICT = Judgement(
     dispatches=8, held_out=2, families=("normal", "wide"), operation=None)
 GATES = (Gate.G0, Gate.G1, Gate.G2, Gate.G2, Gate.G2, Gate.G3, Gate.G4)
 DEVICE = "gfx942:test"
-CYCLES_A_RUN = 8
-KINDS = "rvs"
-"""Kinds of candidates: rejected; verified and then committed; recorded and committed at once."""
+CYCLES_A_RUN = 2
+KINDS = "rvsd"
+"""Kinds of candidates: rejected, but a parent of what follows; verified and then committed;
+recorded and committed at once; rejected and of no further use, all of the same text and bytes."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Subject:
         text = self.original.section(".text")
         data = bytearray(self.original.data)
         end = text.offset + text.size
-        number = (worker + 1) << 24 | cycle << 2 | KINDS.index(kind)
+        number = 0xFF000000 if kind == "d" else (
+            (worker + 1) << 24 | cycle << 2 | KINDS.index(kind))
         data[end - 4:end] = number.to_bytes(4, "little")
         return bytes(data)
 
@@ -90,7 +92,7 @@ def parts(name: str) -> tuple[int, int, str]:
 
 def text_of(name: str) -> str:
     """The assembly of a candidate."""
-    return f"; {name}\n" * 50
+    return "; the same\n" if name.endswith("d") else f"; {name}\n" * 50
 
 
 def samples_of(name: str) -> tuple[float, ...]:
@@ -143,7 +145,7 @@ class Writer:
 
     def _candidates(self, run_id: str, cycle: int, dispatch: str) -> Iterator[Acknowledged]:
         registry, worker = self._registry, self._worker
-        rejected, verified, searched = (f"w{worker}-{cycle}-{kind}" for kind in KINDS)
+        rejected, verified, searched, dropped = (f"w{worker}-{cycle}-{kind}" for kind in KINDS)
         registry.record_candidate(self._candidate(rejected, run_id, dispatch, None),
                                   assembly=text_of(rejected))
         yield Acknowledged("candidate", rejected)
@@ -163,6 +165,9 @@ class Writer:
             speedup=speedup_of(searched), judged=STRICT)
         yield Acknowledged("candidate", searched)
         yield Acknowledged("commit", searched)
+        registry.record_candidate(self._candidate(dropped, run_id, dispatch, verified),
+                                  assembly=text_of(dropped), built=self._built(dropped))
+        yield Acknowledged("dropped", dropped)
         registry.record_search(run_id, self._two_events(""))
         yield Acknowledged("events", f"{run_id} {self._events}")
 
@@ -176,7 +181,7 @@ class Writer:
 
     def _candidate(self, name: str, run_id: str, dispatch: str,
                    parent: str | None) -> CandidateRecord:
-        rejected = name.endswith("r")
+        rejected = name[-1] in "rd"
         verdicts = [Verdict(gate, Outcome.PASS, "ok", "", {"of": name}) for gate in GATES]
         if rejected:
             verdicts[-1] = Verdict(Gate.G4, Outcome.FAIL, "slower", "", {"of": name})
@@ -192,8 +197,11 @@ class Writer:
 class Reader:
     """Reads what is there and raises `AssertionError` at the first record that is not whole."""
 
-    def __init__(self, registry: Registry, subject: Subject, seed: int) -> None:
+    def __init__(self, registry: Registry, subject: Subject, seed: int, *,
+                 collected: bool = False) -> None:
+        """``collected``: captures may be gone between finding and reading them."""
         self._registry = registry
+        self._collected = collected
         self._subject = subject
         self._random = random.Random(seed)
 
@@ -236,9 +244,13 @@ class Reader:
         run = self._random.choice(runs)
         self._registry.load_text(run.config_sha256)
         for candidate in self._registry.lineage(run.id):
+            if candidate.id.endswith("d"):
+                continue  # gc may have been there since
             check_candidate(self._registry, candidate)
 
     def captures(self) -> None:
+        if self._collected:
+            return
         if records := self._registry.captures(self._subject.original.sha256):
             record = self._random.choice(records)
             capture = self._registry.load_capture(record.sha256)
@@ -265,15 +277,16 @@ def check_candidate(registry: Registry, candidate: CandidateRecord) -> None:
     assert candidate.assembly_sha256 is not None, name
     assert registry.load_text(candidate.assembly_sha256) == text_of(name), name
     assert registry.load_dispatch(candidate.timings[0].dispatch).kernel == candidate.kernel
-    if name.endswith("r"):
+    if name[-1] in "rd":
         assert candidate.status is CandidateStatus.REJECTED, name
     elif name.endswith("s"):
         assert candidate.status is CandidateStatus.COMMITTED, name
     assert (candidate.object_sha256 is None) == name.endswith("r"), name
 
 
-def lost(registry: Registry, subject: Subject, acknowledged: Iterable[Acknowledged]) -> list[str]:
-    """The writes that had returned and are not there."""
+def lost(registry: Registry, subject: Subject, acknowledged: Iterable[Acknowledged], *,
+         collected: bool = False) -> list[str]:
+    """The writes that had returned and are not there; ``collected`` if gc had its way."""
     runs = {run.id: run for run in registry.runs()}
     committed = {record.candidate_id: record for record in registry.replacements()}
     captures = {record.sha256: record for record in registry.captures()}
@@ -291,17 +304,23 @@ def lost(registry: Registry, subject: Subject, acknowledged: Iterable[Acknowledg
                 return registry.load_dispatch(done.key).sha256 == done.key
             case "candidate":
                 return done.key in candidates
+            case "dropped":
+                return collected or done.key in candidates
             case "commit":
                 return registry.load_object(
                     committed[done.key].object_sha256) == subject.built(done.key)
             case "second timing":
                 return committed[done.key].speedup_again == committed[done.key].speedup
             case "capture":
+                if collected and done.key not in captures:
+                    return True
                 return registry.load_capture(done.key).code_object == subject.original.sha256
             case "counterexample":
                 return done.key in examples
             case "events":
                 run_id, count = done.key.split()
+                if collected and runs[run_id].finished is not None:
+                    return events[run_id] in (0, 2 * CYCLES_A_RUN * 2)
                 return events[run_id] >= int(count)
         raise ValueError(done.what)
 
