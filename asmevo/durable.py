@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
-                     mode: int | None = None) -> None:
+                     mode: int | None = None, owner: tuple[int, int] | None = None) -> None:
     """Make ``path`` hold ``data``, or leave it as it was; durable when this returns.
 
-    ``mode`` are the file's permission bits; by default the process's usual ones.
+    ``mode`` are the file's permission bits; by default the process's usual ones. ``owner`` are the
+    user and group ID it shall belong to, as far as the process may say so.
 
     Raises `OSError`; in particular `FileExistsError` if ``path`` exists and not ``overwrite``.
     """
@@ -19,6 +21,8 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         try:
+            if owner is not None:
+                _give_to(descriptor, *owner)
             if mode is not None:
                 os.fchmod(descriptor, mode)
             view = memoryview(data)
@@ -34,6 +38,14 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def _give_to(descriptor: int, user: int, group: int) -> None:
+    """Only a privileged process may give files away; others at most to a group of their own."""
+    for ids in ((user, group), (-1, group)):
+        with suppress(PermissionError):
+            os.fchown(descriptor, *ids)
+            return
 
 
 def sync_folder(folder: Path) -> None:

@@ -68,6 +68,7 @@ _MASKED = -8192.0
 _BELOW_ZERO = 64.0  # the exponential of twice as much is zero in f32
 _RUN = 64  # lanes of a wave
 _MOST_8_BIT = 128.0  # e4m3fnuz ends at 240
+_BELOW_ZERO_8_BIT = 16.0  # what comes of softmax in 8 bits is zero below the exponential of -7
 
 
 def _peaks(rng: np.random.Generator, count: int, scale: float) -> Floats:
@@ -82,19 +83,21 @@ def _peaks(rng: np.random.Generator, count: int, scale: float) -> Floats:
     return values
 
 
-def _masked(rng: np.random.Generator, count: int, scale: float) -> Floats:
+def _masked(rng: np.random.Generator, count: int, scale: float,
+            below_zero: float = _BELOW_ZERO) -> Floats:
     """Runs of very negative values as masks make them, with others among them, below zero.
 
     Then a maximum that starts at zero, or knows masked elements alone, leaves nothing but zeros.
     """
-    values = -(2 + np.abs(_normal(rng, count, 1.0))) * np.float32(_BELOW_ZERO * scale)
+    values = -(2 + np.abs(_normal(rng, count, 1.0))) * np.float32(below_zero * scale)
     runs = np.repeat(rng.random(-(-count // _RUN)) < 7 / 8, _RUN)[:count]
     values[runs] += np.float32(_MASKED * scale)
     return values
 
 
-def _within_8_bits(values: Floats) -> Floats:
-    return np.clip(values, -_MOST_8_BIT, _MOST_8_BIT)
+def _masked_8_bits(rng: np.random.Generator, count: int, scale: float) -> Floats:
+    """The same with all that 8 bits can tell apart."""
+    return _masked(rng, count, scale, _BELOW_ZERO_8_BIT)
 
 
 _FINITE_BOUNDARIES = np.array(
@@ -206,9 +209,11 @@ def generate(
     if family == "zeros":
         return bytes(size)  # untouched by anybody: memory that does not yet exist
     if element.is_float:
-        values = _FLOAT_FAMILIES[family](rng, count, scale)
-        if element is ElementType.FP8 and family in _FULL:
-            values = _within_8_bits(values)
+        narrow = element is ElementType.FP8 and family in _FULL
+        make = _masked_8_bits if narrow and family == "masked" else _FLOAT_FAMILIES[family]
+        values = make(rng, count, scale)
+        if narrow:
+            values = np.clip(values, -_MOST_8_BIT, _MOST_8_BIT)
         data = to_bytes(values, element)
         return _with_nan_payloads(data, element, rng) if family == "boundary" else data
     if family == "small":

@@ -2,9 +2,9 @@
 
 An argument that every tested launch gives one value can be built into the code, and no launch
 shows it; so each word of the kernarg from which something comes in the original must be used by the
-candidate as well. Nor does a launch show that a sum with a pointer in it lacks the carry into its
-upper word, unless the upper word changes on the way: so an upper word must depend on what the lower
-one does where it does so in the original.
+candidate as well. Nor does a launch show that a sum with a pointer in it lacks a carry into its
+upper word, unless the upper word changes on the way: so an upper word must depend on all that the
+lower one does where it does so in the original.
 """
 
 from __future__ import annotations
@@ -57,15 +57,26 @@ class ArgumentUses:
 
 
 def _lacks_carry(low: int, high: int, numbers: Numbers) -> bool:
-    """Whether an upper word does not depend on what is added to a pointer's lower one."""
+    """Whether an upper word does not depend on what is added to a pointer's lower one.
+
+    It depends on all terms of the sum, or on what they are made of: the upper word of a product
+    that is a term is another product of the same.
+    """
     constant, terms = numbers.linear(low)
     pointers = [n for n, coefficient in terms if n in numbers.pointers and coefficient == 1]
     if not pointers or (not constant and len(terms) == 1):
         return False
-    if not all(numbers.depends(high, pointer) for pointer in pointers):
+    known = numbers.closure((high,))
+    if not known.issuperset(pointers):
         return True
     turns = any(numbers.forms[n][0] == "trip" for n, _ in terms)
-    return turns and all(numbers.forms[n][0] != "trip" for n in numbers.closure((high,)))
+    if turns and all(numbers.forms[n][0] != "trip" for n in known):
+        return True
+    # A sum without terms is a constant.
+    leaves = set(numbers.leaves(high))
+    return any(n not in known and numbers.forms[n][0] != "trip"
+               and not all(form in leaves or form[0] == "linear" for form in numbers.leaves(n))
+               for n, _ in terms)
 
 
 def lost_uses(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -20,19 +19,17 @@ from asmevo.device.device import (
     CheckedKernel,
     Device,
     DeviceFault,
-    LaunchState,
     LoadedKernel,
-    NanBits,
     RunResult,
     Timing,
     UnsupportedError,
-    WorkgroupOrder,
 )
 from asmevo.dispatch.comparison import Noise, Tolerance, compare, noise_of
 from asmevo.dispatch.dispatch import Dispatch, Role
 from asmevo.dispatch.generator import to_floats
 from asmevo.errors import AsmEvoError
 from asmevo.gates.argument_uses import ArgumentUses
+from asmevo.gates.condition import Condition, condition, envelope_states
 from asmevo.gates.errors import OracleError as OracleError
 from asmevo.gates.floor import Floor, floor_of
 from asmevo.gates.launch_uses import LaunchUses
@@ -51,77 +48,11 @@ from asmevo.operation.declared import expected
 from asmevo.operation.operation import Operation
 from asmevo.profile.profile import Profile
 
-
-class Line(Enum):
-    """Where a buffer has an address with a lower word of zero."""
-
-    MIDDLE = "middle"
-    ANYWHERE = "anywhere"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What one verification repeat varies, and a correct kernel may not depend on.
-
-    ``displacement`` moves every buffer by that many bytes, ``output_seed`` fills pure outputs
-    before the launch (None: with ones, NaN in 16 and 32 bits), ``state`` sets undefined
-    registers and LDS, the bits of NaNs and workgroup order. ``line`` is where buffers have lines of
-    4 GiB in them: nowhere (None), in the middle, or somewhere.
-    """
-
-    state: LaunchState
-    output_seed: int | None
-    displacement: int
-    line: Line | None = None
-
-    def prepare(self, dispatch: Dispatch, whole: Container[str] = ()) -> Dispatch:
-        """``whole`` names buffers in which no line may lie."""
-        moved = dispatch.moved(self.displacement)
-        if self.line is not None:
-            moved = moved.across_lines(self.state.poison, middle=self.line is Line.MIDDLE,
-                                       whole=whole)
-        return moved.with_poisoned_outputs(self.output_seed)
-
-
 log = logging.getLogger(__name__)
 
-_ORDERS = (WorkgroupOrder.ASCENDING, WorkgroupOrder.DESCENDING, WorkgroupOrder.SHUFFLED)
-# Rounding f32 to bf16 by adding to its bits makes a zero of the full ones, and the original is held
-# against itself in the first two repeats.
-_NANS = (NanBits.FULL, NanBits.QUIET, NanBits.NEGATIVE_FULL)
-# Runs of the original under other workgroup orders, from which its noise is known.
-_ENVELOPE_RUNS = 5
-_PAGE = 4096
-_NAN_REPEAT = 2
-# The first repeat is the one that is timed.
-_LINES = (None, Line.MIDDLE, Line.ANYWHERE)
-_MOST_PAGES_DOWN = 0x5_0000_0000
 _LIMIT_FACTOR = 8
 _LIMIT_SLACK = 100_000
 _MOST_UNWRITTEN = 0.5
-
-
-def condition(repeat: int, seed: int) -> Condition:
-    """The condition of verification repeat ``repeat`` (0, 1, 2...)."""
-    rng = np.random.default_rng([seed, repeat])
-    poison, output_seed = (int(word) for word in rng.integers(1, 1 << 32, size=2))
-    # Downwards over most of the user address space: high address bits change as well.
-    pages = int(rng.integers(1, _MOST_PAGES_DOWN))
-    return Condition(
-        state=LaunchState(poison, _ORDERS[repeat % len(_ORDERS)], nan=_NANS[repeat % len(_NANS)]),
-        # Zero times what an output held is zero, but for NaN.
-        output_seed=None if repeat % 3 == _NAN_REPEAT else output_seed,
-        displacement=-pages * _PAGE,
-        line=_LINES[repeat % len(_LINES)],
-    )
-
-
-def _envelope_states(seed: int) -> tuple[LaunchState, ...]:
-    """Both ways through the workgroups, and different shuffles: a poison seeds its shuffle."""
-    rng = np.random.default_rng([seed, _ENVELOPE_RUNS])
-    poisons = (int(word) for word in rng.integers(1, 1 << 32, size=_ENVELOPE_RUNS))
-    orders = (*_ORDERS[:2], *[WorkgroupOrder.SHUFFLED] * (_ENVELOPE_RUNS - 2))
-    return tuple(LaunchState(poison, order) for poison, order in zip(poisons, orders, strict=True))
 
 
 def findings(code: Program, descriptor: KernelDescriptor) -> tuple[Violation, ...]:
@@ -303,7 +234,7 @@ class Baseline:
             if any(region.order_dependent for region in dispatch.regions):
                 prepared = self.prepared(index, 0)
                 runs = [self.loaded.run(prepared, state).regions
-                        for state in _envelope_states(self.seed)]
+                        for state in envelope_states(self.seed)]
             self._noise[index] = noise_of(dispatch, runs)
         return self._noise[index]
 

@@ -14,7 +14,8 @@ from functools import cached_property
 
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import DeviceFault, LoadedKernel
-from asmevo.gates.baseline import Baseline, condition
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.condition import condition
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.program import Program
 

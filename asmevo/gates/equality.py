@@ -8,7 +8,8 @@ from asmevo.device.device import CheckedKernel, DeviceFault, UnsupportedError
 from asmevo.dispatch.comparison import RegionComparison, Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch
 from asmevo.dispatch.generator import to_floats
-from asmevo.gates.baseline import Baseline, condition
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.condition import condition
 from asmevo.gates.precision import Precision
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict

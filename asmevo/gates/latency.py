@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from asmevo.device.device import DeviceFault, Timing, UnsupportedError
 from asmevo.dispatch.comparison import Tolerance, compare
 from asmevo.errors import AsmEvoError
-from asmevo.gates.baseline import condition
+from asmevo.gates.condition import condition
 from asmevo.gates.interval import speedup_interval
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, JsonValue, Outcome, Verdict

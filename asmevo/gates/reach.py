@@ -9,7 +9,8 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.codeobject.disassemble import program
 from asmevo.device.device import DeviceFault, UnsupportedError
 from asmevo.errors import AsmEvoError
-from asmevo.gates.baseline import Baseline, condition
+from asmevo.gates.baseline import Baseline
+from asmevo.gates.condition import condition
 from asmevo.gates.edges import Edges, changed_branches
 from asmevo.gates.kept_blocks import changes
 from asmevo.gates.launch_uses import decides, other_skips

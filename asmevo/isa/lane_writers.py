@@ -92,14 +92,17 @@ class LaneWriters:
                     found.add(-1)
                 for previous in cfg.blocks[block].predecessors:
                     end = cfg.blocks[previous].end
-                    if cfg.reachable(end - 1) and (widened or self._passes(end - 1, stop)):
+                    if cfg.reachable(end - 1) and (
+                            widened or self._passes(end - 1, stop, own)):
                         add((previous, end, sides, own, widened))
         return found
 
-    def _passes(self, branch: int, to: int) -> bool:
-        """Whether lanes that are on at the end of a block may go on there."""
+    def _passes(self, branch: int, to: int, own: frozenset[int]) -> bool:
+        """Whether lanes may go on there at the end of a block, where they are on but in stretches
+        of several places that are not their own."""
         op = self._program.instructions[branch].op
-        if op not in ("s_cbranch_execz", "s_cbranch_execnz"):
+        if op not in ("s_cbranch_execz", "s_cbranch_execnz") or not (
+                self._scattered.get(branch, _NOWHERE) <= own):
             return True
         target = self._program.targets[branch]
         return target == branch + 1 or (to == target) == (op == "s_cbranch_execnz")

@@ -65,6 +65,9 @@ def _definitions(program: Program, cfg: Cfg, index: int, registers: int) -> set[
     """What may have written registers last; nothing where that is unknown, or writes only part."""
     found: set[int] = set()
     seen: set[int] = set()
+    launch = cfg.blocks[cfg.entry].start
+    if index == launch:
+        return set()
     pending = list(cfg.previous_indices(index))
     while pending:
         here = pending.pop()
@@ -73,8 +76,9 @@ def _definitions(program: Program, cfg: Cfg, index: int, registers: int) -> set[
         seen.add(here)
         previous = cfg.previous_indices(here)
         written = program.instructions[here].writes & registers
+        # Where the program begins it may also go on from a loop.
         if here in cfg.unknown or (written and written != registers) or (
-                not written and not previous):
+                not written and (not previous or here == launch)):
             return set()
         if written:
             found.add(here)

@@ -59,6 +59,9 @@ def only_definition(program: Program, cfg: Cfg, index: int, registers: int) -> i
     """The one instruction from which all of these registers come on all paths to another."""
     found: set[int] = set()
     seen: set[int] = set()
+    launch = cfg.blocks[cfg.entry].start
+    if index == launch:
+        return None
     pending = list(cfg.previous_indices(index))
     while pending:
         here = pending.pop()
@@ -71,7 +74,8 @@ def only_definition(program: Program, cfg: Cfg, index: int, registers: int) -> i
                 return None
             continue
         previous = cfg.previous_indices(here)
-        if not previous:
+        # Where the program begins it may also go on from a loop.
+        if not previous or here == launch:
             return None
         pending += previous
     return found.pop() if found else None

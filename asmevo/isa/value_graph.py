@@ -42,8 +42,10 @@ _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute
 # 64-bit operations in which nothing of an upper word comes to the lower one.
 _UPWARDS = frozenset({"v_lshl_add_u64", "v_lshlrev_b64"})
 _BY_LANE = frozenset({Unit.VALU, Unit.TRANS, Unit.VMEM, Unit.FLAT, Unit.LDS})
-# Operations that read what lanes hold which are off.
-_ACROSS = ("v_readlane", "v_permlane", "ds_permute", "ds_bpermute", "ds_swizzle", "v_swap")
+# Operations that read what lanes hold which are off: without any lane on v_readfirstlane reads lane
+# 0, and v_writelane leaves all others what they have (CDNA3 ISA, "VOP1" and "VOP3A" instructions).
+_ACROSS = ("v_readlane", "v_readfirstlane", "v_writelane", "v_permlane", "ds_permute",
+           "ds_bpermute", "ds_swizzle", "v_swap")
 
 
 # Named tuples, because hashing them is most of the work; the kind keeps them apart.
@@ -101,6 +103,7 @@ class ValueGraph:
         self._sources: dict[Node, tuple[Node, ...]] = {}
         self._read: dict[int, Inputs] = {}
         self._resolved: dict[Node, Node] = {}
+        self._masked: dict[int, bool] = {}
         self._loaded: set[Node] = set()
         self._clean: set[Node] = set()
         self._skips = any(i.op == "s_setvskip" for i in program.instructions)
@@ -152,7 +155,8 @@ class ValueGraph:
         found: set[int] = set()
         ends = self._last_writers(register, block.start, index, found)
         # What one block writes twice may be two values of lanes as well, where EXEC was changed.
-        if register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index):
+        if (register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index)
+                and self._is_masked(register)):
             writes = self._lane_writers.reaching(index, register)
             if len(writes) > 1 and is_choice(self.program.instructions[index]):
                 writes -= self._chosen_lanes.unseen(index, register, writes)
@@ -166,6 +170,16 @@ class ValueGraph:
         i = self.program.instructions[reader]
         return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
                 and not self._skips)
+
+    def _is_masked(self, register: int) -> bool:
+        """Whether nothing writes a vector register in lanes that are off."""
+        known = self._masked.get(register)
+        if known is None:
+            known = self._masked[register] = not self.cfg.unknown.intersection(
+                self._writers[register]) and all(
+                    self.program.instructions[at].reads & EXEC_MASK
+                    for at in self._writers[register])
+        return known
 
     @functools.cached_property
     def _lane_writers(self) -> LaneWriters:

@@ -22,6 +22,7 @@ from functools import cached_property
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
+from asmevo.isa.in_flight import KINDS, UNKNOWN_KINDS, Access, InFlight, kinds_of, nearest
 from asmevo.isa.instruction import Instruction, Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.recent import Recent
@@ -35,36 +36,8 @@ from asmevo.isa.registers import (
 )
 from asmevo.isa.violation import Violation
 
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of operation: its counter, that counter's maximum, completion in issue order."""
-
-    counter: str
-    maximum: int
-    ordered: bool
-
-
-_KINDS = (
-    _Kind("vmcnt", 63, True), _Kind("lgkmcnt", 15, True),
-    _Kind("vmcnt", 63, False), _Kind("lgkmcnt", 15, False),
-)
-_VMEM, _LDS, _UNORDERED_VMEM, _UNORDERED_LGKM = range(4)
-_UNKNOWN_KINDS = (_UNORDERED_VMEM, _UNORDERED_LGKM)
 # What a load can write (LLVM gives loads no EXEC and no M0).
 _RETURNED = EVERYTHING & ~(EXEC_MASK | M0_MASK | SCC_MASK | MODE_MASK)
-
-
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """One memory operation; ``registers`` are those it will write when it returns."""
-
-    index: int
-    bit: int
-    kinds: tuple[int, ...]
-    registers: int
-    publishes: bool
-    may_skip: bool
 
 
 def missing_waits(program: Program) -> tuple[Violation, ...]:
@@ -150,106 +123,12 @@ def outstanding(program: Program, indices: Iterable[int]) -> dict[int, tuple[Out
     return {index: tuple(analysis.outstanding(index)) for index in indices}
 
 
-class _InFlight:
-    """Operations in flight: per kind, slot ``p`` is the bit set of accesses that may be at ``p``.
-
-    ``region`` holds those issued in the current VSKIP region, ``definite`` all others.
-    """
-
-    __slots__ = ("definite", "region")
-
-    def __init__(self) -> None:
-        self.definite: list[list[int]] = [[] for _ in _KINDS]
-        self.region: list[list[int]] = [[] for _ in _KINDS]
-
-    def copy(self) -> _InFlight:
-        other = _InFlight()
-        other.definite = [slots.copy() for slots in self.definite]
-        other.region = [slots.copy() for slots in self.region]
-        return other
-
-    def merge(self, other: _InFlight) -> bool:
-        """Take over what may be in flight on another path; whether anything was new."""
-        changed = False
-        for mine, theirs in ((self.definite, other.definite), (self.region, other.region)):
-            for slots, more in zip(mine, theirs, strict=True):
-                changed |= _merge_slots(slots, more)
-        return changed
-
-    def issue(self, access: _Access) -> None:
-        for kind in access.kinds:
-            target = self.region if access.may_skip else self.definite
-            if not _KINDS[kind].ordered:
-                slots = target[kind]
-                slots[:] = [(slots[0] if slots else 0) | access.bit]
-                continue
-            maximum = _KINDS[kind].maximum
-            target[kind].insert(0, access.bit)
-            if not access.may_skip and self.region[kind]:
-                self.region[kind].insert(0, 0)
-            for queues in (self.definite, self.region):
-                # The counter cannot exceed its maximum: an older operation has completed.
-                del queues[kind][maximum:]
-
-    def wait(self, bounds: WaitCount) -> None:
-        for kind, properties in enumerate(_KINDS):
-            bound = bounds.vmcnt if properties.counter == "vmcnt" else bounds.lgkmcnt
-            if bound is not None:
-                del self.definite[kind][bound:]
-                del self.region[kind][bound:]
-
-    def end_region(self) -> None:
-        for kind, slots in enumerate(self.region):
-            _merge_slots(self.definite[kind], slots)
-            self.region[kind] = []
-
-    def slots(self) -> Iterator[tuple[int, int, int]]:
-        """(kind, position, accesses) of everything in flight."""
-        for queues in (self.definite, self.region):
-            for kind, slots in enumerate(queues):
-                for position, accesses in enumerate(slots):
-                    if accesses:
-                        yield kind, position, accesses
-
-    def positions(self, kind: int) -> dict[int, int]:
-        """The smallest position of each access of a kind, by access number."""
-        found: dict[int, int] = {}
-        for queues in (self.definite, self.region):
-            for position, accesses in enumerate(queues[kind]):
-                for number in members(accesses):
-                    found[number] = min(position, found.get(number, position))
-        return found
-
-
-def _merge_slots(slots: list[int], more: list[int]) -> bool:
-    changed = False
-    for position, accesses in enumerate(more):
-        if position == len(slots):
-            slots.append(0)
-        if accesses & ~slots[position]:
-            slots[position] |= accesses
-            changed = True
-    return changed
-
-
 def _analysis(program: Program) -> _Analysis:
     """The analysis of a program: one that was asked about just now is not analysed again."""
     return _recent.get(lambda: _Analysis(program), program)
 
 
-def _nearest(slots: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Slots, ascending within each queue, without what is at a smaller position of it as well."""
-    queue, last, seen = -1, -1, 0
-    for kind, position, accesses in slots:
-        if kind != queue or position <= last:
-            queue, seen = kind, 0
-        last = position
-        if accesses & ~seen:
-            yield kind, position, accesses & ~seen
-            seen |= accesses
-
-
-_MISSING = tuple(f"missing-{kind.counter}" for kind in _KINDS)
+_MISSING = tuple(f"missing-{kind.counter}" for kind in KINDS)
 
 
 class _Analysis:
@@ -260,15 +139,15 @@ class _Analysis:
         self.cfg = Cfg.of(program)
         states = machine_states(program, self.cfg)
         self.facts = effects(program, self.cfg)
-        self.accesses: list[_Access] = []
-        self.access_at: dict[int, _Access] = {}
+        self.accesses: list[Access] = []
+        self.access_at: dict[int, Access] = {}
         self.events: set[int] = set()
         self.waits: dict[int, WaitCount] = {}
         for index, instruction in enumerate(program.instructions):
             unknown = index in self.cfg.unknown
-            kinds = _UNKNOWN_KINDS if unknown else _kinds(instruction)
+            kinds = UNKNOWN_KINDS if unknown else kinds_of(instruction)
             if kinds:
-                access = _Access(
+                access = Access(
                     index, 1 << len(self.accesses), kinds,
                     self.facts[index].writes & (_RETURNED if unknown else EVERYTHING),
                     unknown or _publishes(instruction),
@@ -287,7 +166,7 @@ class _Analysis:
                 self._returning[register] = self._returning.get(register, 0) | access.bit
         self._block_events: list[list[int]] = []
         self._rank: dict[int, int] = {}
-        self.entry = {self.cfg.entry: _InFlight()}
+        self.entry = {self.cfg.entry: InFlight()}
         self._solve(self.cfg.entry)
 
     def _solve(self, changed: int) -> None:
@@ -314,8 +193,8 @@ class _Analysis:
 
     def separate(self) -> _Analysis:
         """One of its own, for `loosen`."""
-        self.known  # noqa: B018 - worked out once, for both
         other = copy(self)
+        other.known = self.known  # worked out once, for both
         other.waits = dict(self.waits)
         other.entry = {number: state.copy() for number, state in self.entry.items()}
         return other
@@ -329,7 +208,7 @@ class _Analysis:
         self.waits[index] = bounds
         self._solve(self.cfg.block_of[index])
 
-    def _step(self, index: int, state: _InFlight) -> None:
+    def _step(self, index: int, state: InFlight) -> None:
         access = self.access_at.get(index)
         if access is not None:
             if index in self.cfg.unknown:
@@ -342,7 +221,7 @@ class _Analysis:
         else:
             state.end_region()
 
-    def state_before(self, index: int) -> _InFlight:
+    def state_before(self, index: int) -> InFlight:
         number = self.cfg.block_of[index]
         state = self.entry[number].copy()
         for earlier in range(self.cfg.blocks[number].start, index):
@@ -372,7 +251,7 @@ class _Analysis:
                     touched = pending & (fact.reads | fact.writes)
                 if touched or barrier:
                     if flying is None:
-                        flying = list(_nearest(state.slots()))
+                        flying = list(nearest(state.slots()))
                     concerned = -1 if barrier else self._returning_into(touched)
                     used = fact.reads | fact.writes
                     consumer = self.access_at.get(index)
@@ -381,7 +260,7 @@ class _Analysis:
                         if not shared:
                             continue
                         # As in `_conflict`, which is asked where more than registers count.
-                        in_order = consumer and _KINDS[kind].ordered and kind in consumer.kinds
+                        in_order = consumer and KINDS[kind].ordered and kind in consumer.kinds
                         relevant = fact.reads if in_order else used
                         while shared:
                             bit = shared & -shared
@@ -400,7 +279,7 @@ class _Analysis:
                                 found[index, access.index, name] = Violation(
                                     name, access.index, index, instructions[access.index].text,
                                     instructions[index].text, registers,
-                                    needed=position, found=_KINDS[kind].maximum)
+                                    needed=position, found=KINDS[kind].maximum)
                 if index in self.events:
                     self._step(index, state)
                     flying = None
@@ -447,20 +326,20 @@ class _Analysis:
         if self.cfg.block_of[index] not in self.entry:
             return
         state = self.state_before(index)
-        for kind, properties in enumerate(_KINDS):
+        for kind, properties in enumerate(KINDS):
             for number, position in sorted(state.positions(kind).items()):
                 access = self.accesses[number]
                 yield Outstanding(access.index, properties.counter, properties.ordered, position,
                                   access.registers, access.publishes)
 
     @staticmethod
-    def _outstanding(state: _InFlight) -> set[int]:
+    def _outstanding(state: InFlight) -> set[int]:
         accesses = 0
         for _, _, slot in state.slots():
             accesses |= slot
         return set(members(accesses))
 
-    def _pending(self, state: _InFlight) -> int:
+    def _pending(self, state: InFlight) -> int:
         accesses = 0
         for _, _, slot in state.slots():
             accesses |= slot
@@ -469,14 +348,14 @@ class _Analysis:
             registers |= self.accesses[number].registers
         return registers
 
-    def _conflict(self, access: _Access, kind: int, index: int) -> tuple[str | None, int]:
+    def _conflict(self, access: Access, kind: int, index: int) -> tuple[str | None, int]:
         """Why ``index`` must not run while ``access`` is in flight: kind suffix and registers."""
         if self.program.instructions[index].unit is Unit.BARRIER:
             return ("-barrier", 0) if access.publishes else (None, 0)
         fact = self.facts[index]
         registers = access.registers & (fact.reads | fact.writes)
         consumer = self.access_at.get(index)
-        if consumer is not None and _KINDS[kind].ordered and kind in consumer.kinds:
+        if consumer is not None and KINDS[kind].ordered and kind in consumer.kinds:
             # Two loads of one in-order kind write their common destination in order.
             registers = access.registers & fact.reads
         if not registers and access.publishes and index in self.cfg.unknown:
@@ -494,17 +373,17 @@ class _Analysis:
         state = self.state_before(wait)
         needed = [
             position
-            for kind, properties in enumerate(_KINDS) if properties.counter == counter
+            for kind, properties in enumerate(KINDS) if properties.counter == counter
             for number, position in state.positions(kind).items()
             if position >= written
             and self._reaches_use(wait, kind, self.accesses[number], position, known)]
         return min(needed, default=None)
 
-    def _reaches_use(self, wait: int, kind: int, access: _Access, position: int,
+    def _reaches_use(self, wait: int, kind: int, access: Access, position: int,
                      known: frozenset[tuple[str, int, int]]) -> bool:
         """Whether ``access``, at ``position`` behind ``wait``, meets a new use while in flight."""
         counter, maximum, ordered = (
-            _KINDS[kind].counter, _KINDS[kind].maximum, _KINDS[kind].ordered)
+            KINDS[kind].counter, KINDS[kind].maximum, KINDS[kind].ordered)
         seen: dict[int, int] = {}
         pending = [(self.cfg.block_of[wait], wait + 1, position)]
         while pending:
@@ -535,16 +414,6 @@ class _Analysis:
                         seen[successor] = place
                         pending.append((successor, self.cfg.blocks[successor].start, place))
         return False
-
-
-def _kinds(instruction: Instruction) -> tuple[int, ...]:
-    if instruction.unit is Unit.FLAT:
-        return (_UNORDERED_VMEM, _UNORDERED_LGKM)
-    if instruction.vmcnt:
-        return (_VMEM,)
-    if not instruction.lgkmcnt:
-        return ()
-    return (_LDS,) if instruction.unit is Unit.LDS else (_UNORDERED_LGKM,)
 
 
 def _publishes(instruction: Instruction) -> bool:

@@ -29,6 +29,8 @@ class _Base:
 
     def __init__(self, evidence: Evidence) -> None:
         self._parts = (evidence.program, evidence.windows, evidence.profiles)
+        sources = {profile.source for profile in evidence.profiles}
+        self.is_modelled = bool(sources) and sources <= {"modelled", "static"}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Base) and all(
@@ -73,6 +75,11 @@ class RuleContext:
         windows = tuple((w.start, w.stop, w.share, w.stalled) for w in self.evidence.windows)
         return (self._base, self._cold, self.lines, program.offsets, program.targets,
                 tuple(program.labels.items()), program.isa, program.entry, windows)
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether all that is known of the kernel's time comes from models."""
+        return self._base.is_modelled
 
     @cached_property
     def cfg(self) -> Cfg:

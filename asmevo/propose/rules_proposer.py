@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -14,24 +14,30 @@ from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Proposal, Proposals
 from asmevo.propose.rule import Rule, RuleContext
 from asmevo.propose.rule_memory import RuleMemory
+from asmevo.propose.rule_order import RuleOrder
 
 _Key = tuple[tuple[int, int, tuple[str, ...]], ...]
 _JOIN = "+"
 # The gate that refuses a kind of edit whatever it gains, and how often before a rule gives up.
 _STATIC = "G1"
 _MOST_REFUSED = 3
+# Added to each rule's expected gain per second where they take turns: nobody is left out.
+_LEAST_TURN = 0.0002
 
 
 class RulesProposer:
     """Applies rules to the base and yields what they find, most promising first.
 
-    First come each rule's whole-kernel proposals; then combinations, in which each rule looks at
-    the kernel that the rules before it left, with and without those that rest on an assumption;
-    then the rules' individual proposals in turns, each rule's hottest first.
+    First come each rule's whole-kernel proposals, the one first of which most is to be expected
+    (`RuleOrder`); then combinations, in which each rule looks at the kernel that the rules before
+    it in the list left, with and without those that rest on an assumption; then the rules'
+    individual proposals in turns, each rule's hottest first: who is next is drawn by what is to be
+    expected, too.
 
     ``directions`` (names of `Direction`) restricts the rules for good, ``evidence.directions`` for
-    one call; ``limit`` is the most proposals per call. ``seed`` decides in which order rules take
-    turns. ``proposed`` counts proposals per rule.
+    one call; ``limit`` is the most proposals per call. ``expected`` are gains by rule's name that
+    were measured elsewhere, natural logarithms a proposal. ``seed`` decides in which order rules
+    take turns. ``proposed`` counts proposals per rule.
     Raises `ProposerError` for an unknown direction, a rule given twice or a limit below one.
     """
 
@@ -41,6 +47,7 @@ class RulesProposer:
         directions: Sequence[str] | None = None,
         seed: int = 0,
         limit: int | None = None,
+        expected: Mapping[str, float] | None = None,
     ) -> None:
         known = {str(d) for d in Direction}
         for direction in directions or ():
@@ -52,6 +59,10 @@ class RulesProposer:
             raise ProposerError(f"a rule is listed twice among {', '.join(names)}")
         if limit is not None and limit < 1:
             raise ProposerError(f"a limit of {limit} proposals leaves none")
+        unknown = sorted(set(expected or ()) - set(names))
+        if unknown:
+            raise ProposerError(f"no rule is called '{unknown[0]}', of which gains are expected")
+        self._expected = dict(expected or {})
         self._rules = [r for r in rules if directions is None or str(r.direction) in directions]
         self._seed = seed
         self._limit = limit
@@ -67,9 +78,13 @@ class RulesProposer:
         seen: set[_Key] = {_key(f.edits) for f in evidence.failures}
         seen.add(())
         refused = Counter(f.rule for f in evidence.failures if f.gate == _STATIC)
-        for proposal in islice(self._fresh(self._ordered(evidence, refused), seen), self._limit):
+        order = RuleOrder(self._expected, evidence)
+        for proposal in islice(
+                self._fresh(self._ordered(evidence, order, refused), seen), self._limit):
             self.proposed[proposal.rule] += 1
             feedback = yield proposal
+            if feedback is not None:
+                order.learn(proposal.rule, feedback)
             if feedback is not None and feedback.gate == _STATIC:
                 refused[proposal.rule] += 1
             elif feedback is not None and feedback.speedup is not None:
@@ -82,22 +97,24 @@ class RulesProposer:
                 seen.add(key)
                 yield proposal
 
-    def _ordered(self, evidence: Evidence, refused: Counter[str]) -> Iterator[Proposal]:
+    def _ordered(self, evidence: Evidence, order: RuleOrder, refused: Counter[str]
+                 ) -> Iterator[Proposal]:
         context = RuleContext(evidence)
         wanted = evidence.directions
         rules = tuple(r for r in self._rules if not wanted or r.direction in wanted)
         streams = {rule: self._memory.matches(rule, context) for rule in rules}
         # What finds nothing in the base is not asked again in every combination.
-        useful: list[Rule] = []
-        for rule, stream in streams.items():
-            for proposal in islice(stream, 1):
-                useful.append(rule)
+        useful: set[Rule] = set()
+        for rule in sorted(rules, key=order.rate, reverse=True):
+            for proposal in islice(streams[rule], 1):
+                useful.add(rule)
                 yield proposal
         yield from self._combinations(
-            context, tuple(r for r in useful if not refused[r.name]))
+            context, tuple(r for r in rules if r in useful and not refused[r.name]))
         turns = random.Random(self._seed)  # noqa: S311 - reproducible, not secret
         while streams:
-            rule = turns.choice(list(streams))
+            left = list(streams)
+            (rule,) = turns.choices(left, [_LEAST_TURN + order.rate(r) for r in left])
             if refused[rule.name] >= _MOST_REFUSED:
                 del streams[rule]
                 continue

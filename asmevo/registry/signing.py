@@ -138,30 +138,34 @@ def load_signing_key(path: str | Path) -> SigningKey:
 
 def read_key_file(path: Path, what: str, *, private: bool = False,
                   most_bytes: int = _MOST_BYTES) -> bytes:
-    """A small regular file, looked at through the descriptor that it is read by.
+    """A small regular file that not everybody can write, looked at through the descriptor that it
+    is read by.
 
-    A ``private`` one may be accessible to its owner only; any other may be written by everybody.
-    Raises `KeyFileError`.
+    A ``private`` one must be accessible to its owner only. Raises `KeyFileError`.
     """
     try:
         # Without O_NONBLOCK a named pipe would keep the caller waiting for its writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                raise KeyFileError(f"{what} {path} is not a file")
+            if private and state.st_mode & 0o077:
+                raise KeyFileError(f"{what} {path} can be accessed by others than its owner; take "
+                                   "their rights away (chmod 600) or make another")
+            if state.st_mode & 0o002:
+                raise KeyFileError(f"{what} {path} can be written by everybody")
+            data = bytearray()
+            while len(data) <= most_bytes and (read := os.read(descriptor, most_bytes + 1)):
+                data += read
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = os_reason(error) if isinstance(error, OSError) else "it is not a path"
         raise KeyFileError(f"cannot read {what} {path}: {reason}") from None
-    with open(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise KeyFileError(f"{what} {path} is not a file")
-        if private and state.st_mode & 0o077:
-            raise KeyFileError(f"{what} {path} can be accessed by others than its owner; take "
-                               "their rights away (chmod 600) or make another")
-        if state.st_mode & 0o002:
-            raise KeyFileError(f"{what} {path} can be written by everybody")
-        data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise KeyFileError(f"{what} {path} is larger than {most_bytes} bytes")
-    return data
+    return bytes(data)
 
 
 def generate(path: Path, comment: str = "") -> str:

@@ -270,9 +270,10 @@ def _verdict(row: RowMapping) -> Document:
 def _timings(rows: Iterable[RowMapping]) -> list[Document]:
     """In an order that every registry gives: row numbers differ from one to another."""
     entries = [
-        {"dispatch_sha256": row["dispatch_sha256"], "source": row["source"],
-         "device": row["device"], "warmup": row["warmup"], "unit": row["unit"],
-         "samples_sha256": digest(row["samples"]), "samples": len(row["samples"]),
+        {"candidate_id": row["candidate_id"], "original_sha256": row["original_sha256"],
+         "run_id": row["run_id"], "dispatch_sha256": row["dispatch_sha256"],
+         "source": row["source"], "device": row["device"], "warmup": row["warmup"],
+         "unit": row["unit"], "samples_sha256": digest(row["samples"]), "samples": len(row["samples"]),
          "median": float(statistics.median(row["samples"]))}
         for row in rows]
     return sorted(entries, key=canonical)

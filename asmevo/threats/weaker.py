@@ -11,7 +11,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import DeviceFault, LoadedKernel
 from asmevo.dispatch.comparison import RegionComparison, Tolerance, compare
 from asmevo.dispatch.dispatch import Dispatch, Role
-from asmevo.gates.baseline import condition
+from asmevo.gates.condition import condition
 from asmevo.gates.latency import geometric_mean
 from asmevo.gates.trial import Trial
 from asmevo.threats.subject import Subject

@@ -192,3 +192,48 @@ def test_one_block_writes_under_several_masks(jump: str) -> None:
         s_or_b64 exec, exec, s[0:1]
         {_READ}
         s_endpgm""") == sorted([_A, _B])
+
+
+def test_a_launch_may_begin_where_a_loop_goes_on() -> None:
+    """What the first instruction switches on at the launch nothing has switched off."""
+    assert _held(f"""
+        again:
+        s_or_b64 exec, exec, s[0:1]
+        s_and_saveexec_b64 s[0:1], s[20:21]
+        s_cbranch_execz join
+        {_A}
+        s_branch again
+        join:
+        s_or_b64 exec, exec, s[0:1]
+        {_READ}
+        s_endpgm""") == sorted([_A, "entry"])
+
+
+def test_writes_in_lanes_that_are_off() -> None:
+    """Lane 1 holds what was written to it in a stretch for others."""
+    lane = "v_writelane_b32 v1, s9, 1"
+    assert lane in _held(f"s_and_saveexec_b64 s[0:1], s[20:21]\n{lane}\n{_A}\n"
+                         f"s_or_b64 exec, exec, s[0:1]\n{_READ}\ns_endpgm")
+
+
+@pytest.mark.parametrize("reader", ["v_readfirstlane_b32 s9, v1", "v_writelane_b32 v1, s9, 1"])
+def test_reads_of_lanes_that_are_off(reader: str) -> None:
+    """Without a lane that is on, the first one is lane 0; and the others keep what they have."""
+    program = _program(f"{_A}\ns_and_saveexec_b64 s[0:1], s[20:21]\n{_B}\n{reader}\ns_endpgm")
+    node = ValueGraph(program).reaching(3, VGPR0 + 1)
+    assert isinstance(node, Merge)
+    assert {n.at for n in node.nodes if isinstance(n, Definition)} == {0, 2}
+
+
+def test_lanes_come_round_a_stretch_out_of_line() -> None:
+    """Those that its end switches on were off where a jump asked whether any was on."""
+    assert _held(f"""
+        s_and_saveexec_b64 s[0:1], s[20:21]
+        s_cbranch_execnz body
+        s_or_b64 exec, exec, s[0:1]
+        {_READ}
+        end:
+        s_endpgm
+        body:
+        s_or_b64 exec, exec, s[0:1]
+        s_branch end""") == ["entry"]

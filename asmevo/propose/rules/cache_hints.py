@@ -17,8 +17,9 @@ class CacheHints(Rule):
 
     What a load sees does not depend on it (LLVM "User Guide for AMDGPU Backend", memory model
     gfx942). Whether lines are read once is not known here: all vector loads are marked, then those
-    outside of loops or inside of them, then the hottest one by one. A device that does not model
-    the hint measures no difference.
+    outside of loops or inside of them, then the hottest one by one. Cycle models do not know the
+    hint, and nothing is proposed where all profiles are of such: no figure of theirs could show
+    what it gains.
     """
 
     name = "cache-hints"
@@ -28,6 +29,8 @@ class CacheHints(Rule):
         self._individual = individual
 
     def matches(self, context: RuleContext) -> Iterator[Proposal]:
+        if context.is_modelled:
+            return
         # Gates know a violation that the original has by the text of both instructions.
         known = {index for v in (*context.preview.missing, *context.preview.hazards)
                  for index in (v.producer, v.consumer)}

@@ -17,7 +17,14 @@ from asmevo.propose.rules.shift_multiplies import constant_of
 # accessed (64 times as much with ST64). "MUBUF": 12 bits.
 _DS_LIMIT, _DS_PAIR_LIMIT, _BUFFER_LIMIT = 0xFFFF, 0xFF, 0xFFF
 _NO_WRAP = "buffer offsets and the constants added to them stay below 2^32"
-_ALIGNED = "the LDS addresses of neighbouring words are multiples of 8"
+# Aligned or not, a double word in LDS is read right: LLVM's HSA ABI rests on the unaligned access
+# mode ("+unaligned-access-mode" in GCNSubtarget.cpp), which amdkfd sets on gfx9 (update_qpd_v9:
+# SH_MEM_ALIGNMENT_MODE_UNALIGNED), and in which gfx9 takes ds_read_b64 at any address
+# (SITargetLowering::allowsMisalignedMemoryAccessesImpl). The emulator reads as in that mode and
+# prices all alignments alike. LLVM itself keeps to ds_read2_b32 for words that it knows to be
+# aligned to 4 bytes only: what an unaligned read costs is left to the device to tell.
+_ALIGNED = ("the LDS addresses of neighbouring words are multiples of 8: others are read right in "
+            "the unaligned access mode of amdhsa, but perhaps more slowly")
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class FoldOffsets(Rule):
     """Every use of the sum is an access that can add the constant itself.
 
     An LDS read of two neighbouring words, whose offsets reach 1020 bytes, becomes one of a double
-    word, whose offset reaches 65535, where that is assumed to be aligned.
+    word, whose offset reaches 65535.
     """
 
     name = "fold-offsets"
