@@ -45,8 +45,8 @@ from asmevo.registry.models import (
     VerdictRow,
     now,
 )
+from asmevo.registry.reachability import References, referrers
 from asmevo.registry.records import CandidateStatus, CaptureReason, RunStatus
-from asmevo.registry.references import References, referrers
 from asmevo.registry.run_lock import RunLock
 
 DAY_S = 86_400.0

@@ -2,7 +2,7 @@
 
 Usage: processes.py storm REGISTRY ORIGINAL SECONDS WRITERS READERS
        processes.py collect REGISTRY ORIGINAL SECONDS WRITERS READERS
-       processes.py kill REGISTRY ORIGINAL KILLS SEED
+       processes.py kill REGISTRY ORIGINAL KILLS SEED COLLECTORS
 
 Forking spares every process the seconds that importing takes; none inherits an open database.
 Each writes what it did to ``<REGISTRY>/../reports/<name>.jsonl``, a line each: a write that
@@ -123,8 +123,11 @@ def storm(path: str, subject: Subject, seconds: float, writers: int, readers: in
     return int(any(statuses))
 
 
-def kill(path: str, subject: Subject, kills: int, seed: int) -> int:
-    """Kill one of two writers at a random moment, ``kills`` times; 1 if another one failed."""
+def kill(path: str, subject: Subject, kills: int, seed: int, collectors: int) -> int:
+    """Kill one of two writers at a random moment, ``kills`` times, and with it whoever collects.
+
+    Returns 1 if another one failed.
+    """
     reports = Path(path).with_name("reports")
     chance = random.Random(seed)
     failed = False
@@ -135,15 +138,19 @@ def kill(path: str, subject: Subject, kills: int, seed: int) -> int:
             write, path, subject, 0, float("inf"), first_cycle=first))
         other = fork(reports / f"survivor-{number}.jsonl", partial(
             write, path, subject, 1, time.monotonic() + 0.02, first_cycle=first))
+        victims = [victim, *(
+            fork(reports / f"collector-{number}-{n}.jsonl", partial(collect, path, float("inf")))
+            for n in range(collectors))]
         # Wait for some writes first, so that every kind of write is hit; then anywhere in the next.
         wanted = chance.randrange(1, 12)
         deadline = time.monotonic() + 30
         while _lines(victim_report) < wanted and time.monotonic() < deadline:
             time.sleep(0.0002)
         time.sleep(chance.uniform(0, LONGEST_PAUSE_S))
-        os.kill(victim, signal.SIGKILL)
-        _, status = os.waitpid(victim, 0)
-        failed |= not os.WIFSIGNALED(status)
+        for process in victims:
+            os.kill(process, signal.SIGKILL)
+            _, status = os.waitpid(process, 0)
+            failed |= not os.WIFSIGNALED(status)
         failed |= os.waitpid(other, 0)[1] != 0
     return int(failed)
 
@@ -164,7 +171,7 @@ def main() -> int:
     if command in ("storm", "collect"):
         return storm(path, subject, float(numbers[0]), int(numbers[1]), int(numbers[2]),
                      collectors=int(command == "collect"))
-    return kill(path, subject, int(numbers[0]), int(numbers[1]))
+    return kill(path, subject, *map(int, numbers))
 
 
 if __name__ == "__main__":
