@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
@@ -31,6 +33,27 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        if overwrite:
+            temporary.replace(path)
+        else:
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """A file to be written piece by piece, which is at ``path`` once that ended without an error.
+
+    As with `write_atomically` it is durable then. Raises `OSError`.
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         if overwrite:
             temporary.replace(path)
         else:

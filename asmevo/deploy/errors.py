@@ -31,6 +31,11 @@ class DeployRefusal(StrEnum):
     UNREADABLE = "unreadable"
     UNWRITABLE = "unwritable"
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the operating system failed, rather than something spoke against it."""
+        return self in (DeployRefusal.UNREADABLE, DeployRefusal.UNWRITABLE)
+
 
 class DeployError(AsmEvoError):
     """A tree is left as it is; ``code`` says why."""

@@ -29,6 +29,7 @@ def locked(tree: Tree, wait_s: float = 10.0) -> Iterator[None]:
                               f"another process is deploying to {shown(tree.root)}")
         time.sleep(_POLL_S)
     try:
+        _remove_leftovers(tree)
         yield
     finally:
         _tidy(tree)
@@ -58,6 +59,15 @@ def _acquired(tree: Tree) -> int | None:
         raise unwritable(path, error) from error
     os.close(descriptor)
     return None
+
+
+def _remove_leftovers(tree: Tree) -> None:
+    """Remove what a killed process was writing to the folder."""
+    for folder in (tree.state, tree.state / "backup"):
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith(".") and name.endswith(".tmp"):
+                    (folder / name).unlink()
 
 
 def _tidy(tree: Tree) -> None:

@@ -83,7 +83,8 @@ def load_manifest(tree: Tree) -> Manifest:
     """
     path = tree.state / NAME
     if tree.state.is_symlink() or path.is_symlink():
-        raise DeployError(DeployRefusal.MANIFEST, f"{shown(path)} is, or lies behind, a symbolic link")
+        raise DeployError(DeployRefusal.MANIFEST,
+                          f"{shown(path)} is, or lies behind, a symbolic link")
     if not path.exists():
         return Manifest()
     try:
@@ -99,6 +100,7 @@ def store_manifest(tree: Tree, manifest: Manifest) -> None:
     path = tree.state / NAME
     try:
         if manifest.files:
+            path.parent.mkdir(exist_ok=True)
             write_atomically(path, json.dumps(manifest.to_json(), indent=1, sort_keys=True,
                                               allow_nan=False).encode())
         else:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
+from pathlib import Path
 
 from asmevo.bundle.errors import BundleError
 from asmevo.bundle.open import open_container, read_member, replace_member
@@ -18,7 +19,7 @@ from asmevo.deploy.errors import DeployError, DeployRefusal, shown
 from asmevo.deploy.manifest import DeployedFile, Manifest, Swap
 from asmevo.deploy.places import Place
 from asmevo.deploy.substitute import Substitute
-from asmevo.deploy.tree import Tree
+from asmevo.deploy.tree import Tree, writable
 
 Guard = Callable[[Place, CodeObject, CodeObject], None]
 """A target's own check of a place, its original and the replacement; raises `DeployError`."""
@@ -57,10 +58,12 @@ class Plan:
 
 
 def make_plan(tree: Tree, manifest: Manifest, places: Sequence[Place],
-              substitutes: Mapping[str, Substitute], guard: Guard | None = None) -> Plan:
+              substitutes: Mapping[str, Substitute], guard: Guard | None = None, *,
+              in_place: bool = True) -> Plan:
     """Plan to fill each place whose original has a substitute (by the original's SHA-256).
 
     A file is changed as a whole: one refused member keeps the file as it is. Changes nothing.
+    A tree of which only a copy will be changed, not ``in_place``, may be read-only.
     """
     wanted = sorted((p for p in places if p.original_sha256 in substitutes),
                     key=lambda p: (p.path, p.member or ""))
@@ -69,6 +72,8 @@ def make_plan(tree: Tree, manifest: Manifest, places: Sequence[Place],
     for path, group in groupby(wanted, key=lambda p: p.path):
         members = list(group)
         try:
+            if in_place:
+                _check_writable(tree.root / path)
             changes.append(_change(tree, manifest, path, members, substitutes, guard))
         except DeployError as error:
             refused += [Refused(place, error) for place in members]
@@ -78,11 +83,8 @@ def make_plan(tree: Tree, manifest: Manifest, places: Sequence[Place],
 def _change(tree: Tree, manifest: Manifest, path: str, places: Sequence[Place],
             substitutes: Mapping[str, Substitute], guard: Guard | None) -> Change:
     entry = manifest.files.get(path)
-    linked = os.path.islink(tree.root / path) and manifest.base is not None and any(
-        place.link for place in places)
+    linked = _is_overlaid(tree, manifest, path)
     full = tree.path(path, link=linked)
-    if not os.access(full.parent, os.W_OK | os.X_OK):
-        raise DeployError(DeployRefusal.READ_ONLY, f"the folder of {shown(full)} is read-only")
     current = tree.read(path, link=linked)
     before = hashlib.sha256(current).hexdigest()
     first = current
@@ -110,6 +112,18 @@ def _change(tree: Tree, manifest: Manifest, path: str, places: Sequence[Place],
     link = os.readlink(full) if linked else entry.link if entry is not None else None
     return Change(DeployedFile(path, hashlib.sha256(first).hexdigest(), after,
                                tuple(swaps.values()), _earlier(entry, after), link), before, data)
+
+
+def _is_overlaid(tree: Tree, manifest: Manifest, path: str) -> bool:
+    """Whether a file of an overlay is still the link to that of the base."""
+    link = tree.root / path
+    return (manifest.base is not None and link.is_symlink()
+            and os.readlink(link) == os.path.join(manifest.base, path))
+
+
+def _check_writable(file: Path) -> None:
+    if not writable(file.parent):
+        raise DeployError(DeployRefusal.READ_ONLY, f"the folder of {shown(file)} is read-only")
 
 
 def _earlier(entry: DeployedFile | None, after: str) -> tuple[str, ...]:

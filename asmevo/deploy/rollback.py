@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from asmevo.deploy.backup import drop_backups, load_backup
+from asmevo.deploy.backup import backup_path, drop_backups, load_backup
 from asmevo.deploy.errors import DeployError, DeployRefusal, shown
 from asmevo.deploy.manifest import DeployedFile, load_manifest, store_manifest
 from asmevo.deploy.status import FileStatus, State, file_status
 from asmevo.deploy.swap import remove_leftovers, write_in_place
-from asmevo.deploy.tree import Tree, unwritable
+from asmevo.deploy.tree import Tree, unwritable, writable
 from asmevo.durable import sync_folder
 
 log = logging.getLogger(__name__)
@@ -83,7 +82,7 @@ def _restores(tree: Tree, status: FileStatus, foreign: Foreign) -> bool:
                               "--forget leaves it as it is")
     if not _link_suffices(tree, entry):
         load_backup(tree, entry.original_sha256)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    if not writable(path.parent):
         raise DeployError(DeployRefusal.READ_ONLY, f"the folder of {shown(path)} is read-only")
     return True
 
@@ -99,9 +98,8 @@ def _restore(tree: Tree, status: FileStatus) -> None:
     if linked and _link_suffices(tree, entry):
         _relink(tree, entry)
     else:
-        if not path.exists():
-            path.touch()
-        write_in_place(path, load_backup(tree, entry.original_sha256))
+        write_in_place(path, load_backup(tree, entry.original_sha256),
+                       backup_path(tree, entry.original_sha256))
     log.info("rolled %s back to original %s (was %s)", shown(path), entry.original_sha256,
              status.state)
 
@@ -124,7 +122,3 @@ def _relink(tree: Tree, entry: DeployedFile) -> None:
     finally:
         temporary.unlink(missing_ok=True)
 
-
-def refusals(rollback: Rollback) -> Sequence[str]:
-    """Why files were left, as sentences."""
-    return [str(error) for _, error in rollback.refused]

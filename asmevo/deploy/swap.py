@@ -20,20 +20,21 @@ from asmevo.durable import write_atomically
 log = logging.getLogger(__name__)
 
 
-def carry_out(tree: Tree, changes: Sequence[Change]) -> Manifest:
+def carry_out(tree: Tree, changes: Sequence[Change], kind: str = "file",
+              base: str | None = None) -> Manifest:
     """Write the changes of a plan; the caller holds the tree's lock (`asmevo.deploy.lock`).
 
     The order makes it safe: originals are backed up, the manifest says what is intended, then the
-    files are exchanged. Raises `DeployError`; what was exchanged before it stays and is in the
-    manifest.
+    files are exchanged. ``kind`` and ``base`` are for the manifest of a tree that has none yet.
+    Raises `DeployError`; what was exchanged before it stays and is in the manifest.
     """
     manifest = load_manifest(tree)
     for change in changes:
         _check_unchanged(tree, change)
         _keep_original(tree, change, manifest)
-    before = manifest
-    manifest = replace(manifest, files={**manifest.files,
-                                        **{c.entry.path: c.entry for c in changes}})
+    before = manifest if manifest.files else Manifest(kind=kind, base=base)
+    manifest = replace(before, files={**before.files,
+                                      **{c.entry.path: c.entry for c in changes}})
     store_manifest(tree, manifest)
     done: set[str] = set()
     try:
@@ -84,13 +85,14 @@ def _is_link(tree: Tree, change: Change) -> bool:
     return change.entry.link is not None and (tree.root / change.entry.path).is_symlink()
 
 
-def write_in_place(path: Path, data: bytes) -> None:
+def write_in_place(path: Path, data: bytes, like: Path | None = None) -> None:
     """Exchange a file's content atomically; mode and, as far as permitted, ownership stay.
 
-    Other hard links of the file keep the old content. Raises `DeployError`.
+    A file that is not there gets those of the file ``like``. Other hard links of the file keep the
+    old content. Raises `DeployError`.
     """
     try:
-        status = path.stat()
+        status = (path if like is None or path.exists() else like).stat()
         remove_leftovers(path)
         write_atomically(path, data, mode=stat.S_IMODE(status.st_mode),
                          owner=(status.st_uid, status.st_gid))

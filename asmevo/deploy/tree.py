@@ -95,6 +95,12 @@ class Tree:
             raise unreadable(path, error) from error
 
 
+def writable(folder: Path) -> bool:
+    """Whether files of a folder can be exchanged."""
+    return os.access(folder, os.W_OK | os.X_OK,
+                     effective_ids=os.access in os.supports_effective_ids)
+
+
 def unreadable(path: Path, error: OSError) -> DeployError:
     """The error for what the operating system does not let us read."""
     return DeployError(DeployRefusal.UNREADABLE,

@@ -29,7 +29,9 @@ GROUP = "__grp__"
 JSON_LIMIT = 4 << 20
 """The largest group or metadata file, in bytes, that is read."""
 
-_TEMPORARY = "tmp.pid_"
+TEMPORARY = "tmp.pid_"
+"""How the names of folders begin into which Triton writes before it renames a file."""
+
 # FileCacheManager.put writes into such a folder and removes it at once; what is older was killed.
 _WRITING_S = 60.0
 
@@ -44,48 +46,58 @@ class CacheEntry:
     shared: int
 
 
-def is_hsaco(path: str) -> bool:
-    """Whether a file of a cache is an object that Triton would load."""
-    return path.endswith(SUFFIX)
+@dataclass(frozen=True, slots=True)
+class TritonCache:
+    """A cache as a target. While a copy is being made, it will be ``seen_as`` that path."""
 
+    seen_as: Path | None = None
+    kind: str = "triton"
+    containers: bool = False
 
-def cache_entry(file: Path) -> CacheEntry:
-    """The entry that makes Triton load an HSACO.
+    def covers(self, path: str) -> bool:
+        return path.endswith(SUFFIX)
 
-    Raises `DeployError` when Triton would not load this file: it would compile the kernel anew (and
-    so undo a deployment), or load another file.
-    """
-    groups = [(path, paths) for path in sorted(file.parent.glob(f"{GROUP}*.json"))
-              if file.name in (paths := _child_paths(path))]
-    if len(groups) != 1:
-        raise _incomplete(file, f"{len(groups) or 'no'} group files name it, so Triton would "
-                                "compile the kernel anew" if not groups else
-                          f"{len(groups)} group files name it")
-    group, paths = groups[0]
-    if os.path.realpath(paths[file.name]) != os.path.realpath(file):
-        raise _incomplete(file, f"Triton would load {shown(paths[file.name])} instead, as its group "
-                                "file says (was the cache moved? deploy to a copy of it, with "
-                                "--copy-to)")
-    missing = next((path for path in paths.values() if not os.path.exists(path)), None)
-    if missing is not None:
-        raise _incomplete(file, f"{shown(missing)} of its group is missing, so Triton would compile "
-                                "the kernel anew")
-    metadata = next((path for name, path in paths.items() if name.endswith(".json")), None)
-    if metadata is None:
-        raise _incomplete(file, "its group file names no metadata")
-    return _entry(group, Path(metadata))
+    def guard(self, tree: Tree, place: Place, original: CodeObject,
+              replacement: CodeObject) -> None:
+        """Triton will load the object, and its JSON says what is right for it too."""
+        file = tree.root / place.path
+        check_idle(file.parent)
+        check_metadata(self.entry(tree, file), file, original, replacement)
 
+    def entry(self, tree: Tree, file: Path) -> CacheEntry:
+        """The entry that makes Triton load an HSACO.
 
-def check_entry(tree: Tree, place: Place, original: CodeObject, replacement: CodeObject) -> None:
-    """The guard of a cache in place: Triton will load the object, with what its JSON says."""
-    file = tree.root / place.path
-    check_idle(file.parent)
-    check_metadata(cache_entry(file), file, original, replacement)
+        Raises `DeployError` when Triton would not load this file: it would compile the kernel anew
+        (and so undo a deployment), or load another file.
+        """
+        groups = [(path, paths) for path in sorted(file.parent.glob(f"{GROUP}*.json"))
+                  if file.name in (paths := child_paths(path))]
+        if len(groups) != 1:
+            raise _incomplete(file, f"{len(groups) or 'no'} group files of Triton's name it, not 1")
+        group, paths = groups[0]
+        places = {name: self._place(tree, path) for name, path in paths.items()}
+        if os.path.realpath(places[file.name]) != os.path.realpath(file):
+            raise _incomplete(file, f"its group file makes Triton load {shown(paths[file.name])} "
+                                    "instead; was the cache moved?")
+        missing = next((name for name, path in places.items() if not path.exists()), None)
+        if missing is not None:
+            raise _incomplete(file, f"{shown(missing)} of its group is missing, so Triton would "
+                                    "compile the kernel anew")
+        metadata = next((path for name, path in places.items() if name.endswith(".json")), None)
+        if metadata is None:
+            raise _incomplete(file, "its group file names no metadata")
+        return _entry(group, metadata)
+
+    def _place(self, tree: Tree, path: str) -> Path:
+        given = Path(path)
+        if self.seen_as is not None and given.is_relative_to(self.seen_as):
+            return tree.root / given.relative_to(self.seen_as)
+        return given
 
 
 def check_idle(folder: Path) -> None:
     """Raises `DeployError` while Triton is writing to an entry."""
-    for temporary in folder.glob(f"{_TEMPORARY}*"):
+    for temporary in folder.glob(f"{TEMPORARY}*"):
         try:
             age = time.time() - temporary.stat().st_mtime
         except FileNotFoundError:
@@ -144,7 +156,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
-def _child_paths(group: Path) -> dict[str, str]:
+def child_paths(group: Path) -> dict[str, str]:
+    """What a group file lists: the path of each file by its name. Raises `DeployError`."""
     children = read_json(group).get("child_paths")
     if not isinstance(children, dict) or not all(
             isinstance(path, str) and "\0" not in path for path in children.values()):

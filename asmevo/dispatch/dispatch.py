@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -246,14 +246,27 @@ class Dispatch:
     @property
     def sha256(self) -> str:
         """Identity over everything that decides what the launch computes."""
-        digest = hashlib.sha256()
-        head = (self.kernel, self.grid, self.workgroup, self.dynamic_lds)
-        digest.update(repr(head).encode())
-        digest.update(self.kernarg)
-        if self.relies_on_time:
-            digest.update(b"relies on time")
-        for region in self.regions:
-            shape = (region.name, region.address, region.role.value, region.element.value)
-            digest.update(repr((*shape, region.guard)).encode())
-            digest.update(hashlib.sha256(region.data).digest())
-        return digest.hexdigest()
+        return identity(
+            (self.kernel, self.grid, self.workgroup, self.dynamic_lds), self.kernarg,
+            ((r.name, r.address, r.role.value, r.element.value, r.guard,
+              hashlib.sha256(r.data).digest()) for r in self.regions),
+            relies_on_time=self.relies_on_time)
+
+
+def identity(head: tuple[str, tuple[int, int, int], tuple[int, int, int], int], kernarg: bytes,
+             regions: Iterable[tuple[str, int, str, str, int, bytes]], *,
+             relies_on_time: bool) -> str:
+    """`Dispatch.sha256` of a dispatch whose memory is not at hand.
+
+    ``head`` is kernel, grid, workgroup and dynamic LDS; each region is name, address, role,
+    element, guard and the SHA-256 of its bytes.
+    """
+    digest = hashlib.sha256()
+    digest.update(repr(head).encode())
+    digest.update(kernarg)
+    if relies_on_time:
+        digest.update(b"relies on time")
+    for *shape, content in regions:
+        digest.update(repr(tuple(shape)).encode())
+        digest.update(bytes(content))
+    return digest.hexdigest()

@@ -52,6 +52,7 @@ class RuleContext:
         self.program: Program = evidence.program
         self.lines = evidence.lines
         self.preview = Preview.of(evidence.kernel, evidence.program, evidence.lines)
+        self._dependences: dict[tuple[int, int, bool], Dependences] = {}
 
     def after(self, edits: Sequence[Edit]) -> RuleContext:
         """The context of the kernel that these edits make: windows keep their weight, no more."""
@@ -131,8 +132,12 @@ class RuleContext:
 
     def dependences(self, start: int, stop: int, *, assume_disjoint: bool) -> Dependences:
         """What must keep its order among the instructions ``start`` to ``stop`` (exclusive)."""
-        return Dependences(self.program, start, stop, fences=self.fences, guards=self.guards,
-                           assume_disjoint=assume_disjoint)
+        key = (start, stop, assume_disjoint)
+        if key not in self._dependences:
+            self._dependences[key] = Dependences(
+                self.program, start, stop, fences=self.fences, guards=self.guards,
+                assume_disjoint=assume_disjoint)
+        return self._dependences[key]
 
     @cached_property
     def cold(self) -> frozenset[int]:

@@ -92,6 +92,14 @@ def dumps(value: Any) -> str:
     return json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
+def loads(text: Any) -> Any:
+    """The value of a column of `dumps`. Raises `ValueError`, also for what is no text."""
+    try:
+        return json.loads(text)
+    except TypeError as error:
+        raise ValueError(f"a JSON column holds a value of type {type(text).__name__}") from error
+
+
 def _parsed(url: str) -> URL:
     try:
         return make_url(url)

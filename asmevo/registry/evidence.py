@@ -111,6 +111,10 @@ def missing_in(document: Mapping[str, Any]) -> str | None:
         return "its candidate is of another object or kernel"
     if candidate["status"] != "committed":
         return f"its candidate is {candidate['status']}, not committed"
+    again = document["second_timing"]
+    if again is not None and again["confirmed"] and (
+            again["outcome"] != Outcome.PASS or again["speedup"] is None):
+        return f"it is called confirmed by a second timing that says {again['outcome']}"
     return _unrun_inputs(evidence, document["judgement"])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from asmevo.registry.errors import StatementError, StatementFault
 from asmevo.registry.models import SignatureRow, StatementRow
@@ -63,28 +63,29 @@ class Issuer:
         check_statement(session, candidate_id, self._blobs)
         return True
 
-    def sign(self, session: Session, candidate_ids: Collection[str], key: SigningKey, *,
+    def sign(self, session: Session, candidate_ids: Collection[str], key: SigningKey | None, *,
              state: bool) -> int:
         """Sign the statements of committed candidates, all or none; returns how many signatures
         are new.
 
         Each must be what the rows say. With ``state`` those get one that have none: replacements
-        from before there were statements, for whose rows the signer vouches from now on.
+        from before there were statements, for whose rows the caller vouches from now on, with or
+        without a key.
         """
         checked = check_statements(session, candidate_ids, self._blobs, missing=True)
+        hashes = {candidate_id: found.sha256 for candidate_id, found in checked.items()}
         lacking = sorted(set(candidate_ids) - set(checked))
         if lacking and not state:
             raise StatementError(
                 StatementFault.MISSING,
                 f"{len(lacking)} replacements have no statement, of candidate '{lacking[0]}' for "
                 "one; look at them and use --state to vouch for what is recorded now")
-        added = 0
-        for candidate_id, statement in sorted(checked.items()):
-            added += add_signature(session, candidate_id, statement.sha256, key)
-        for candidate_id in lacking:
-            added += add_signature(
-                session, candidate_id, issue(session, candidate_id, self._blobs), key)
-        return added
+        hashes |= {candidate_id: issue(session, candidate_id, self._blobs)
+                   for candidate_id in lacking}
+        if key is None:
+            return 0
+        return sum(add_signature(session, candidate_id, sha256, key)
+                   for candidate_id, sha256 in sorted(hashes.items()))
 
 
 def add_signature(session: Session, candidate_id: str, sha256: str, key: SigningKey) -> bool:
@@ -105,12 +106,13 @@ def add_signature(session: Session, candidate_id: str, sha256: str, key: Signing
 
 def check_signatures(session: Session, statement: Statement) -> tuple[Signature, ...]:
     """All signatures of a replacement; one of an earlier statement is not valid."""
-    rows = session.exec(select(SignatureRow)
+    rows = session.exec(select(SignatureRow.public_key, SignatureRow.statement_sha256,
+                               SignatureRow.signature)
                         .where(SignatureRow.candidate_id == statement.candidate_id)
-                        .order_by(col(SignatureRow.public_key))
-                        .limit(MOST_SIGNATURES + 1)).all()
+                        .order_by(SignatureRow.public_key)
+                        .limit(MOST_SIGNATURES + 1))
     return tuple(
-        Signature(row.candidate_id, row.public_key,
-                  row.statement_sha256 == statement.sha256
-                  and verifies(row.public_key, row.signature, Domain.STATEMENT, statement.sha256))
-        for row in rows)
+        Signature(statement.candidate_id, str(key),
+                  sha256 == statement.sha256
+                  and verifies(str(key), str(signature), Domain.STATEMENT, statement.sha256))
+        for key, sha256, signature in rows)

@@ -43,6 +43,17 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
         return None if value is None else value.replace(tzinfo=UTC)
 
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        convert = super().result_processor(dialect, coltype)
+
+        def checked(value: Any) -> Any:
+            try:
+                return value if convert is None else convert(value)
+            except TypeError as error:  # SQLite holds a value of any type in any column
+                raise ValueError(f"{value!r} is no point in time") from error
+
+        return checked
+
 
 # PostgreSQL's INTEGER has 32 bits; SQLite has one kind of integer, of up to 64.
 WIDE = BigInteger().with_variant(Integer, "sqlite")

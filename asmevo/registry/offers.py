@@ -11,7 +11,7 @@ from asmevo.registry.issuer import MOST_SIGNATURES, Signature, check_signatures
 from asmevo.registry.models import CandidateRow, ReplacementRow, StatementRow
 from asmevo.registry.records import ReplacementRecord
 from asmevo.registry.rows import replacement_records
-from asmevo.registry.statement import Blobs, Statement, check_statements
+from asmevo.registry.statement import Blobs, Statement, check_statements, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ def offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer,
     All of them are compared with their statements, not the best alone: which one that is depends
     on the rows of all. A statement without its replacement shows that its row was taken away.
     """
+    with readable():
+        return _offers(session, original_sha256, blobs)
+
+
+def _offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer, ...]:
     of = col(CandidateRow.original_sha256) == original_sha256
     candidates = session.exec(
         select(ReplacementRow.candidate_id)

@@ -41,6 +41,19 @@ class CandidateStatus(StrEnum):
     COMMITTED = "committed"
 
 
+class ReplacementStatus(StrEnum):
+    """How a replacement stands; the first that applies, in this order, is the one.
+
+    ``WITHDRAWN``: a fresh process did not find it faster. ``WEAKER``: it was judged by less than
+    the defaults. ``CONFIRMED``: a fresh process found it faster too. ``COMMITTED``: none looked.
+    """
+
+    WITHDRAWN = "withdrawn"
+    WEAKER = "weaker"
+    CONFIRMED = "confirmed"
+    COMMITTED = "committed"
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
     """A stored code object; ``kernels`` are its kernel symbols, ``size`` is in bytes."""
@@ -62,6 +75,18 @@ class RecoveredRecord:
     assembly_sha256: str
     report: Mapping[str, JsonValue]
     toolchain: Mapping[str, JsonValue]
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRecord:
+    """A stored dispatch; blob ``content_sha256`` describes it."""
+
+    sha256: str
+    kernel: str
+    name: str
+    held_out: bool
+    content_sha256: str
     created: datetime
 
 
@@ -163,3 +188,13 @@ class ReplacementRecord:
     def weaknesses(self) -> tuple[str, ...]:
         """Where it was judged by less than the defaults; not to know counts as less."""
         return (UNKNOWN,) if self.judgement is None else self.judgement.weaknesses()
+
+    @property
+    def status(self) -> ReplacementStatus:
+        """How it stands, in one word."""
+        if self.withdrawn:
+            return ReplacementStatus.WITHDRAWN
+        if self.weaknesses:
+            return ReplacementStatus.WEAKER
+        return (ReplacementStatus.COMMITTED if self.speedup_again is None
+                else ReplacementStatus.CONFIRMED)

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
+    from asmevo.registry.catalog import Catalog
     from asmevo.registry.judgement import Judgement
     from asmevo.registry.offers import Offer
     from asmevo.registry.retention import Collected, Retention
@@ -113,6 +114,25 @@ class Registry:
     def close(self) -> None:
         """Release the database; the next call opens it again."""
         self._database.close()
+
+    # -- for what looks at a registry as a whole -------------------------------------------------
+
+    @property
+    def blobs(self) -> Blobs:
+        """The contents that the rows name."""
+        return self._blobs
+
+    @property
+    def database(self) -> Database:
+        """The rows."""
+        return self._database
+
+    @property
+    def catalog(self) -> Catalog:
+        """What can be looked up in the database beside what a search needs."""
+        from asmevo.registry.catalog import Catalog
+
+        return Catalog(self._database)
 
     @contextmanager
     def _writing(self, staged: StagedBlobs, *, relaxed: bool = False) -> Iterator[Session]:
@@ -333,12 +353,12 @@ class Registry:
             if stated:
                 self._issuer.issue(session, candidate_id)
 
-    def sign(self, candidate_ids: Collection[str], key: SigningKey, *,
+    def sign(self, candidate_ids: Collection[str], key: SigningKey | None, *,
              state: bool = False) -> int:
         """Sign the statements of replacements, all or none; returns how many signatures are new.
 
-        ``state`` also states those that have none. Raises `StatementError` where rows are not what
-        a statement says.
+        ``state`` also states those that have none, and does so without a key too. Raises
+        `StatementError` where rows are not what a statement says.
         """
         with self._database.write() as session:
             return self._issuer.sign(session, candidate_ids, key, state=state)
@@ -430,12 +450,14 @@ class Registry:
         with self._database.read() as session:
             return run_record(run_row(session, run_id))
 
-    def runs(self) -> tuple[RunRecord, ...]:
-        """All runs, newest first."""
+    def runs(self, *, original_sha256: str | None = None) -> tuple[RunRecord, ...]:
+        """All runs, or those with candidates of an original, newest first."""
+        query = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id))
+        if original_sha256 is not None:
+            query = query.where(col(RunRow.id).in_(select(CandidateRow.run_id).where(
+                CandidateRow.original_sha256 == original_sha256)))
         with self._database.read() as session:
-            rows = session.exec(select(RunRow).order_by(col(RunRow.started).desc(),
-                                                        col(RunRow.id)))
-            return tuple(run_record(row) for row in rows)
+            return tuple(run_record(row) for row in session.exec(query))
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
@@ -478,7 +500,8 @@ class Registry:
         return found[0]
 
     def replacements(self, *, original_sha256: str | None = None, kernel: str | None = None,
-                     object_sha256: str | None = None) -> tuple[ReplacementRecord, ...]:
+                     object_sha256: str | None = None,
+                     run_id: str | None = None) -> tuple[ReplacementRecord, ...]:
         """Replacements by original and kernel; of each pair the best first, measured ones ahead."""
         conditions: list[ColumnElement[bool]] = [
             col(column) == value
@@ -487,6 +510,9 @@ class Registry:
                                   (ReplacementRow.object_sha256, object_sha256))
             if value is not None
         ]
+        if run_id is not None:
+            conditions.append(col(ReplacementRow.candidate_id).in_(
+                select(CandidateRow.id).where(CandidateRow.run_id == run_id)))
         with self._database.read() as session:
             return replacement_records(session, *conditions)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import ColumnElement
@@ -13,12 +13,14 @@ from asmevo.registry.errors import RegistryError
 from asmevo.registry.models import (
     CandidateRow,
     CodeObjectRow,
+    DispatchRow,
     RecoveredObjectRow,
     ReplacementRow,
     RunRow,
     SecondTimingRow,
 )
 from asmevo.registry.records import (
+    DispatchRecord,
     ObjectRecord,
     RecoveredRecord,
     ReplacementRecord,
@@ -72,6 +74,14 @@ def recovered_record(row: RecoveredObjectRow) -> RecoveredRecord:
     """The record of a recovered object."""
     return RecoveredRecord(cast(int, row.id), row.code_object_sha256, row.assembly_sha256,
                            row.report, row.toolchain, row.created)
+
+
+def dispatch_records(session: Session,
+                     sha256s: Collection[str]) -> dict[str, DispatchRecord]:
+    """The records of dispatches by SHA-256, as far as they are stored."""
+    rows = session.exec(select(DispatchRow).where(col(DispatchRow.sha256).in_(sha256s)))
+    return {row.sha256: DispatchRecord(row.sha256, row.kernel, row.name, row.held_out,
+                                       row.content_sha256, row.created) for row in rows}
 
 
 def run_row(session: Session, run_id: str) -> RunRow:

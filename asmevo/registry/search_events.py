@@ -39,6 +39,14 @@ def event_records(session: Session, run_id: str) -> tuple[Mapping[str, JsonValue
     return tuple(row.data for row in rows)
 
 
+def attempt_event(session: Session, run_id: str,
+                  candidate_id: str) -> Mapping[str, JsonValue] | None:
+    """The event of the attempt that a candidate is; None in a run that recorded no events."""
+    return session.exec(select(SearchEventRow.data).where(
+        SearchEventRow.run_id == run_id, SearchEventRow.kind == "attempted",
+        col(SearchEventRow.data)["candidate"].as_string() == candidate_id)).first()
+
+
 def first_events(session: Session) -> tuple[tuple[RunRow, Mapping[str, JsonValue]], ...]:
     """Runs with events, newest first, and the first event of each."""
     if not _has_events(session):

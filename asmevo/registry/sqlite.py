@@ -14,7 +14,7 @@ from typing import NoReturn
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
 
 from asmevo.durable import make_folder, sync_folder
-from asmevo.registry.backend import RELAXED, WRITE, Backend, dumps
+from asmevo.registry.backend import RELAXED, WRITE, Backend, dumps, loads
 from asmevo.registry.errors import RegistryError, RegistryMissingError, cannot
 from asmevo.registry.layout import lay_out
 from asmevo.registry.turns import take_turn
@@ -147,7 +147,7 @@ def _engine(uri: str, busy_timeout_s: float) -> Engine:
         return connection
 
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool,
-                           json_serializer=dumps)
+                           json_serializer=dumps, json_deserializer=loads)
 
     # The driver's own transaction handling would start a transaction only at the first write;
     # here every one starts explicitly, a writing one with the lock.

@@ -78,7 +78,7 @@ def documents(session: Session, candidate_ids: Collection[str]) -> dict[str, Doc
     has in memory does not count. Raises `StatementError` for rows that no statement can be made of.
     """
     session.flush()
-    with _readable():
+    with readable():
         found = dict(_documents(session, sorted(set(candidate_ids))))
         for document in found.values():
             canonical(document)
@@ -86,7 +86,11 @@ def documents(session: Session, candidate_ids: Collection[str]) -> dict[str, Doc
 
 
 @contextmanager
-def _readable() -> Iterator[None]:
+def readable() -> Iterator[None]:
+    """Turn what a row of wrong types leads to into a `StatementError`.
+
+    SQLite keeps anything in any column, and SQLAlchemy says so by a plain `TypeError` and the like.
+    """
     try:
         yield
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, AttributeError,
@@ -130,7 +134,7 @@ def check_statement(session: Session, candidate_id: str, blobs: Blobs) -> Statem
 def check_statements(session: Session, candidate_ids: Collection[str], blobs: Blobs, *,
                      missing: bool = False) -> dict[str, Statement]:
     """`check_statement` of several candidates; with ``missing`` those without one are left out."""
-    with _readable():
+    with readable():
         known = {row["candidate_id"]: str(row["statement_sha256"]) for row in
                  _rows(session, StatementRow, StatementRow.candidate_id, candidate_ids)}
     found = {}
@@ -273,7 +277,8 @@ def _timings(rows: Iterable[RowMapping]) -> list[Document]:
         {"candidate_id": row["candidate_id"], "original_sha256": row["original_sha256"],
          "run_id": row["run_id"], "dispatch_sha256": row["dispatch_sha256"],
          "source": row["source"], "device": row["device"], "warmup": row["warmup"],
-         "unit": row["unit"], "samples_sha256": digest(row["samples"]), "samples": len(row["samples"]),
+         "unit": row["unit"], "samples": len(row["samples"]),
+         "samples_sha256": digest(row["samples"]),
          "median": float(statistics.median(row["samples"]))}
         for row in rows]
     return sorted(entries, key=canonical)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, ConsoleRenderable
 from rich.text import Text
 from rich.tree import Tree
+
+from asmevo.registry.columns import Column, Fitted, fitted
+from asmevo.registry.names import printable as printable
 
 if TYPE_CHECKING:
     from asmevo.registry.records import (
         CandidateRecord,
         CaptureRecord,
-        ObjectRecord,
-        RecoveredRecord,
         ReplacementRecord,
         RunRecord,
     )
@@ -26,9 +25,10 @@ if TYPE_CHECKING:
 SHORT = 10
 """Hexadecimal digits shown of a hash."""
 
-_NUMBERS = ("speedup", "median us", "samples", "bytes")
-_FOLDED = ("kernel", "name", "device", "reason")
-_STATUS_STYLES = {"committed": "bold green", "verified": "green", "error": "yellow"}
+_WIDEST = 10_000
+STATUS_STYLES = {
+    "committed": "bold green", "confirmed": "bold green", "verified": "green", "error": "yellow",
+    "weaker": "yellow", "withdrawn": "red"}
 
 
 class _Console(Console):
@@ -37,93 +37,71 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def console() -> Console:
-    """Standard output; without a terminal nothing is wrapped, cut or coloured."""
+def console(*, wide: bool = False) -> Console:
+    """Standard output; without a terminal, or ``wide``, nothing is wrapped or cut."""
     if sys.stdout.isatty():
-        return _Console(highlight=False)
-    return _Console(highlight=False, width=10_000, color_system=None)
+        return _Console(highlight=False, markup=False, width=_WIDEST if wide else None)
+    return _Console(highlight=False, markup=False, width=_WIDEST, color_system=None)
 
 
-def printable(text: str) -> str:
-    """``text`` with control characters escaped: names come from untrusted files."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def show(out: Console, *parts: ConsoleRenderable | str) -> None:
+    """Print tables and lines; what pads them to a rectangle is of no use in a file."""
+    if out.is_terminal:
+        out.print(*parts, sep="\n")
+        return
+    with out.capture() as capture:
+        out.print(*parts, sep="\n")
+    for line in capture.get().splitlines():
+        out.file.write(f"{line.rstrip()}\n")
 
 
-def replacement_table(records: Sequence[ReplacementRecord], *, plain: bool) -> Table:
-    """One line for each replacement."""
-    table = _table("original", "kernel", "replacement", "speedup", "provenance", "device", "date",
-                   "status", plain=plain)
-    for r in records:
-        table.add_row(
-            r.original_sha256[:SHORT], Text(printable(r.kernel)), r.object_sha256[:SHORT],
-            f"{r.speedup:.4f}x", Text(r.timing_source), Text(printable(r.device)),
-            f"{r.created:%Y-%m-%d}",
-            _status(r))
-    return table
+def width_of(out: Console) -> int | None:
+    """How wide a table may be: None where nobody reads it on a terminal."""
+    return out.width if out.is_terminal else None
 
 
-def _status(record: ReplacementRecord) -> str:
-    status = ("withdrawn" if record.withdrawn else
-              "confirmed" if record.speedup_again else "committed")
-    return f"{status}, weaker gates" if record.weaknesses else status
+def replacement_table(records: Sequence[ReplacementRecord], *, width: int | None,
+                      wide: bool = False,
+                      signers: Mapping[str, Sequence[str]] | None = None) -> Fitted:
+    """One line for each replacement; ``signers`` are public keys by candidate.
+
+    Hashes are cut to `SHORT` digits unless it is ``wide``.
+    """
+    signed = {} if signers is None else signers
+    columns = [
+        Column("original"), Column("kernel", 16), Column("replacement"),
+        Column("speedup", right=True), Column("source"), Column("device", 12, dropped=3),
+        Column("date", dropped=2), Column("status")]
+    rows: list[list[str | Text]] = [[
+        _hash(r.original_sha256, wide), r.kernel, _hash(r.object_sha256, wide),
+        f"{r.speedup:.4f}x", r.timing_source, r.device, f"{r.created:%Y-%m-%d}",
+        Text(r.status.value, STATUS_STYLES.get(r.status.value, ""))] for r in records]
+    if any(signed.values()):
+        columns.append(Column("signed by", dropped=1))
+        for row, record in zip(rows, records, strict=True):
+            row.append(" ".join(_hash(key, wide) for key in signed.get(record.candidate_id, ())))
+    return fitted(columns, rows, None if wide else width)
 
 
-def judgement_table(record: ReplacementRecord) -> Table:
-    """By what a replacement was judged, one fact a line, and where that is less than usual."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    facts = {} if record.judgement is None else record.judgement.to_json()
-    for name, value in facts.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        table.add_row(Text("judged by"), Text(f"{name} {printable(shown) or 'none'}"))
-    for weakness in record.weaknesses:
-        table.add_row(Text("weaker", "yellow"), Text(printable(weakness)))
-    return table
+def _hash(text: str, wide: bool) -> str:
+    return text if wide else text[:SHORT]
 
 
-def object_table(record: ObjectRecord, content: str,
-                 recovered: Sequence[RecoveredRecord]) -> Table:
-    """What is known of a code object, one fact a line."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in (
-        ("object", record.sha256),
-        ("content", content),
-        ("isa", record.isa),
-        ("size", f"{record.size} bytes"),
-        ("kernels", ", ".join(record.kernels) or "none"),
-        ("source", record.source),
-        ("stored", f"{record.created:%Y-%m-%d %H:%M:%S} UTC"),
-        *(("recovered", f"assembly {r.assembly_sha256}") for r in recovered),
-    ):
-        table.add_row(Text(name), Text(printable(value)))
-    return table
-
-
-def capture_table(records: Sequence[CaptureRecord], *, plain: bool) -> Table:
+def capture_table(records: Sequence[CaptureRecord], *, width: int | None) -> Fitted:
     """One line for each captured dispatch."""
-    table = _table("capture", "original", "kernel", "name", "reason", "bytes", "date", plain=plain)
-    for r in records:
-        table.add_row(
-            r.sha256[:SHORT], r.original_sha256[:SHORT], Text(printable(r.kernel)),
-            Text(printable(r.name)), Text(r.reason.value), str(r.size), f"{r.created:%Y-%m-%d}")
-    return table
+    return fitted(
+        (Column("capture"), Column("original", dropped=1), Column("kernel", 16),
+         Column("name", 12), Column("reason"), Column("bytes", right=True),
+         Column("date", dropped=2)),
+        [(r.sha256[:SHORT], r.original_sha256[:SHORT], r.kernel, r.name, r.reason.value,
+          f"{r.size:,}", f"{r.created:%Y-%m-%d}") for r in records], width)
 
 
-def evidence_table(candidate: CandidateRecord, *, plain: bool) -> Table:
+def evidence_table(candidate: CandidateRecord, *, width: int | None) -> Fitted:
     """The verdicts on a candidate in the order they were given."""
-    table = _table("gate", "outcome", "code", "reason", plain=plain)
-    for verdict in candidate.verdicts:
-        table.add_row(Text(printable(verdict.gate)), Text(printable(verdict.outcome)),
-                      Text(printable(verdict.code)), Text(printable(verdict.reason)))
-    return table
-
-
-def timing_table(candidate: CandidateRecord, *, plain: bool) -> Table:
-    """The timings of a candidate."""
-    table = _table("dispatch", "median us", "samples", "provenance", "device", plain=plain)
-    for timing in candidate.timings:
-        table.add_row(timing.dispatch[:SHORT], f"{timing.median_us:.3f}",
-                      str(len(timing.samples_us)), timing.source, Text(printable(timing.device)))
-    return table
+    return fitted(
+        (Column("gate"), Column("outcome"), Column("code", 12), Column("reason", 20, folds=True)),
+        [(v.gate, v.outcome, v.code, v.reason) for v in candidate.verdicts], width)
 
 
 def run_title(run: RunRecord) -> Text:
@@ -158,12 +136,4 @@ def _label(candidate: CandidateRecord, speedup: float | None, own: set[str]) -> 
     parts.append(printable(candidate.rule))
     if candidate.parent_id is not None and candidate.parent_id not in own:
         parts.append(f"from {printable(candidate.parent_id)} of an earlier run")
-    return Text("  ".join(parts), style=_STATUS_STYLES.get(candidate.status.value, "dim"))
-
-
-def _table(*columns: str, plain: bool) -> Table:
-    table = Table(box=None if plain else box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column not in _FOLDED,
-                         justify="right" if column in _NUMBERS else "left")
-    return table
+    return Text("  ".join(parts), style=STATUS_STYLES.get(candidate.status.value, "dim"))

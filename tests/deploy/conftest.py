@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from asmevo.codeobject.container import CodeObject
+from asmevo.deploy.deployment import Supply
 from asmevo.deploy.substitute import Substitute
-from asmevo.deploy.tree import Tree
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,8 +55,6 @@ print(json.dumps(found))
 
 def look_up(cache: Path, *names: str) -> dict[str, dict[str, object]]:
     """Ask Triton itself, in a fresh process, for kernels of a cache; it compiles what it lacks."""
-    import json
-
     done = subprocess.run(
         [sys.executable, "-c", LOOKUP, str(ROOT), *names], capture_output=True, text=True,
         env={"PATH": os.environ["PATH"], "TRITON_CACHE_DIR": str(cache),
@@ -121,6 +122,47 @@ def snapshot(folder: Path) -> dict[str, tuple[int, bytes | str | None]]:
     return found
 
 
+@dataclass
+class Originals:
+    """Trees with the same two code objects in them."""
+
+    parent: Path
+    files: dict[str, bytes]
+    variants: dict[str, dict[int, bytes]]
+    snapshot: dict[str, tuple[int, bytes | str | None]] = field(default_factory=dict)
+    made: int = 0
+
+    def make(self) -> Path:
+        """A fresh tree."""
+        self.made += 1
+        folder = self.parent / f"tree{self.made}"
+        for path, data in self.files.items():
+            (folder / path).parent.mkdir(parents=True)
+            (folder / path).write_bytes(data)
+            (folder / path).chmod(0o640)
+        (folder / "unrelated.txt").write_text("text")
+        self.snapshot = snapshot(folder)
+        return folder
+
+    def supply(self, number: int = 1, *paths: str) -> Supply:
+        """Replacements for the given files, or all."""
+        wanted = [substitute(data, number) for path, data in self.files.items()
+                  if not paths or path in paths]
+        return {s.original_sha256: s for s in wanted}.get
+
+    def sha256(self, path: str) -> str:
+        return hashlib.sha256(self.files[path]).hexdigest()
+
+
 @pytest.fixture
-def tree_of() -> Callable[[Path], Tree]:
-    return Tree.at
+def originals(tmp_path: Path, shipped: dict[str, bytes]) -> Originals:
+    return Originals(tmp_path, dict(shipped), {
+        path: {n: variant(data, n) for n in (1, 2)} for path, data in shipped.items()})
+
+
+@pytest.fixture(scope="session")
+def shipped() -> dict[str, bytes]:
+    """Two objects of AITER's, as its wheel ships them, and where they are to lie."""
+    aiter = distribution("amd-aiter")
+    return {place: Path(str(aiter.locate_file(f"aiter_meta/hsa/gfx942/{name}"))).read_bytes()
+            for place, name in (("a/one.co", "layer_norm.co"), ("b/two.co", "layer_norm_qnt.co"))}

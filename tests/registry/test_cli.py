@@ -41,7 +41,9 @@ def run_process(*arguments: object, folder: Path) -> subprocess.CompletedProcess
 
 def run(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
     """The same in this process, which saves half a second each time."""
-    words = [*map(str, arguments), "--registry", str(folder)]
+    words = [*map(str, arguments)]
+    if words[:1] != ["keygen"]:  # which is about no registry
+        words += ["--registry", str(folder)]
     status: str | int | None
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:
@@ -73,12 +75,12 @@ REPLACEMENT = {
     "run_id": str, "replacement_sha256": str, "speedup": float, "timing_source": str,
     "device": str, "evidence_complete": bool, "created": str,
     "speedup_again": type(None), "withdrawn": bool,
-    "judgement": dict, "weaker": list,
+    "judgement": dict, "weaker": list, "status": str,
 }
 
 
-def check_replacement(entry: dict[str, Any]) -> None:
-    assert {name: type(value) for name, value in entry.items()} == REPLACEMENT
+def check_replacement(entry: dict[str, Any], **more: type) -> None:
+    assert {name: type(value) for name, value in entry.items()} == REPLACEMENT | more
     check_time(entry["created"])
 
 
@@ -88,7 +90,7 @@ def test_list(scene: Scene) -> None:
     done = run_process("list", folder=scene.registry.path)
     assert (done.returncode, done.stderr) == (0, "")
     header, measured, modelled = done.stdout.splitlines()
-    assert header.split() == ["original", "kernel", "replacement", "speedup", "provenance",
+    assert header.split() == ["original", "kernel", "replacement", "speedup", "source",
                               "device", "date", "status"]
     assert measured.split() == [
         record.original_sha256[:10], record.kernel, record.object_sha256[:10], "1.2500x",
@@ -97,24 +99,28 @@ def test_list(scene: Scene) -> None:
     assert "modelled" in modelled
 
     listed = document("list", folder=scene.registry.path)
-    assert set(listed) == {"replacements"}
+    assert set(listed) == {"replacements", "total"}
+    assert listed["total"] == 2
     assert [r["speedup"] for r in listed["replacements"]] == [1.25, 1.5]
     for entry in listed["replacements"]:
-        check_replacement(entry)
+        check_replacement(entry, signed_by=list)
 
 
 def test_empty_list(scene: Scene) -> None:
     done = run("list", folder=scene.registry.path)
     assert done.returncode == 1
     assert "no replacements" in done.stdout
-    assert document("list", folder=scene.registry.path, status=1) == {"replacements": []}
+    assert document("list", folder=scene.registry.path, status=1) == {
+        "replacements": [], "total": 0}
 
 
 def test_show(scene: Scene) -> None:
     record = scene.commit("c1", number=1)
     scene.registry.record_recovered(scene.original.sha256, "s_endpgm", {"masks": []}, {})
     original = document("show", scene.original.sha256[:10], folder=scene.registry.path)
-    assert set(original) == {"object", "recovered", "replacements", "replaces"}
+    assert set(original) == {"kind", "object", "recovered", "replacements", "replaces",
+                             "captures"}
+    assert original["kind"] == "object"
     assert original["object"]["sha256"] == scene.original.sha256
     assert original["object"]["content"] == "verified"
     assert original["object"]["kernels"] == [scene.kernel]
@@ -134,7 +140,7 @@ def test_show(scene: Scene) -> None:
 
     done = run("show", record.object_sha256, folder=scene.registry.path)
     assert done.returncode == 0
-    assert f"candidate {record.candidate_id}" in done.stdout
+    assert f"candidate    {record.candidate_id}\n" in done.stdout
     assert done.stdout.count("G2") == 3
     [blob] = scene.registry.path.glob(f"blobs/*/{record.object_sha256}.zst")
     blob.unlink()
@@ -172,7 +178,7 @@ def test_log(scene: Scene) -> None:
         "id", "run_id", "original_sha256", "kernel", "edits", "rule", "direction", "rationale",
         "status", "parent_id", "worker", "verdicts", "timings", "assembly_sha256",
         "object_sha256", "created", "speedup"}
-    assert run("log", "--run", "none", folder=scene.registry.path).returncode == 1
+    assert run("log", "--run", "20991231", folder=scene.registry.path).returncode == 1
 
 
 def test_pull(scene: Scene, tmp_path: Path) -> None:
@@ -286,7 +292,7 @@ def test_interrupt(scene: Scene, monkeypatch: pytest.MonkeyPatch,
     def interrupted(*arguments: object, **options: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("asmevo.registry.registry.Registry.replacements", interrupted)
+    monkeypatch.setattr("asmevo.registry.catalog.Catalog.select", interrupted)
     assert main(["list", "--registry", str(scene.registry.path)]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

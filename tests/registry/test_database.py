@@ -291,3 +291,13 @@ def test_killed_writer_leaves_a_consistent_registry(scene: Scene, delay: float) 
     assert pragma(file, "integrity_check") == "ok"
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+@pytest.mark.parametrize(("table", "column"), [("run", "started"), ("run", "toolchain")])
+def test_a_value_of_another_type_than_its_column(tmp_path: Path, table: str, column: str) -> None:
+    registry = Registry(tmp_path)
+    start(registry)
+    with closing(sqlite3.connect(tmp_path / "asmevo.db")) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {column} = 7")
+    with pytest.raises(RegistryError, match="holds a malformed row"):
+        registry.runs()

@@ -85,6 +85,13 @@ def identity(capture: Capture) -> str:
     return hashlib.sha256(to_document(nameless, _Hashes())).hexdigest()
 
 
+def identity_of(data: bytes) -> str:
+    """`identity` of the capture that a document describes. Raises `CaptureError`."""
+    nameless = {**_checked(data), "name": "-", "origin": "-"}
+    return hashlib.sha256((json.dumps(nameless, indent=1, sort_keys=True) + "\n").encode()
+                          ).hexdigest()
+
+
 def from_document(data: bytes, blobs: Blobs, *, max_bytes: int = MAX_BYTES) -> Capture:
     """The capture that a document describes, with its memory. Raises `CaptureError`."""
     top = _checked(data)

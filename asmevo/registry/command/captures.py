@@ -6,8 +6,16 @@ import argparse
 from pathlib import Path
 
 from asmevo.registry.command.objects import MIN_PREFIX, is_prefix
-from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
+from asmevo.registry.command.output import (
+    FOUND,
+    NOTHING,
+    Subparsers,
+    opened,
+    place,
+    print_json,
+)
 from asmevo.registry.errors import RegistryError
+from asmevo.registry.names import printable
 
 
 def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
@@ -43,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         print_json(captures_document(found))
     elif found:
-        from asmevo.registry.tables import capture_table, console
+        from asmevo.registry.tables import capture_table, console, show, width_of
 
         out = console()
-        out.print(capture_table(found, plain=not out.is_terminal))
+        show(out, capture_table(found, width=width_of(out)).table)
     else:
-        print(f"no captures in {arguments.registry}")
+        print(f"no captures in {printable(place(arguments))}")
     return FOUND if found else NOTHING

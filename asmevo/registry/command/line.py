@@ -6,18 +6,36 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any, NoReturn
 
 from asmevo.errors import AsmEvoError
-from asmevo.registry.command import captures, gc, keygen, listing, log, pull, show, sign
-from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED
+from asmevo.registry.command import (
+    captures,
+    deploy,
+    diff,
+    exporting,
+    gc,
+    importing,
+    keygen,
+    listing,
+    log,
+    pull,
+    push,
+    show,
+    sign,
+)
+from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
+from asmevo.registry.names import printable, without_secrets
 
-_COMMANDS = (listing, show, log, captures, pull, keygen, sign, gc)
+_COMMANDS = (
+    listing, show, log, diff, captures, pull, keygen, sign, exporting, importing, push, deploy, gc,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns 0, 1 (nothing found), 2 (bad input or refused) or 130 (Ctrl-C)."""
     arguments = _parser().parse_args(argv)
+    complete(arguments)
     try:
         status: int = arguments.command(arguments)
         sys.stdout.flush()
@@ -29,19 +47,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
     except AsmEvoError as error:
-        print(f"asmevo-registry: {error}", file=sys.stderr)
+        print(f"asmevo-registry: {printable(without_secrets(str(error)))}", file=sys.stderr)
         return REFUSED
     return status
 
 
+class _Parser(argparse.ArgumentParser):
+    """A mistake is one sentence, which never repeats a password that was given."""
+
+    def __init__(self, **options: Any) -> None:
+        # An option that is added later must not change what a script means.
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        told = printable(without_secrets(message))
+        self.exit(REFUSED, f"asmevo-registry: {told}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--registry", type=Path, default=Path("registry"), metavar="PATH",
-                        help="folder of the registry (default: ./registry)")
-    common.add_argument("--json", action="store_true", help="print JSON for machines")
-    parser = argparse.ArgumentParser(
+    add_common(common)
+    parser = _Parser(
         prog="asmevo-registry", description="Look into a registry of verified faster kernels.",
-        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted.")
+        epilog="Exit status: 0 found, 1 nothing found, 2 bad input or refused, 130 interrupted; "
+               "those of pull are in its own help.",
+        parents=[common])
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in _COMMANDS:
         module.add(commands, common)

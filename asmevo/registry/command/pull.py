@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from asmevo.registry.command.objects import find_object, is_prefix
 from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
+from asmevo.registry.command.pulling import DAMAGED, NOT_ACCEPTED, add_options, pull_options
 from asmevo.registry.errors import PullError, PullRefusal, RegistryError, cannot
-from asmevo.registry.replacement import Policy
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
-
-NOT_ACCEPTED, DAMAGED = 3, 4
 
 _STATUSES = """\
 exit status:
@@ -42,20 +40,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
     pull.add_argument("--original", required=True, metavar="SHA256|PATH",
                       help="the original's SHA-256, or the file itself")
     pull.add_argument("-o", "--output", required=True, type=Path, metavar="FILE")
-    pull.add_argument("--kernel", metavar="SYMBOL", help="the kernel, if several were improved")
-    pull.add_argument("--device", "--isa", metavar="TARGET",
-                      help="refuse what need not run on this target ID, e.g. "
-                           "gfx942:sramecc+:xnack- as rocminfo prints it")
-    pull.add_argument("--policy", choices=[p.value for p in Policy], default=Policy.BEST.value,
-                      help="of several the one with the highest speedup, the best that a second "
-                           "timing confirmed, or the newest (default: best)")
-    pull.add_argument("--trust", metavar="FILE",
-                      help="demand a signature by one of these keys (default: "
-                           "$ASMEVO_TRUSTED_KEYS, else ~/.config/asmevo/trusted_keys if it exists)")
-    pull.add_argument("--allow-modelled", action="store_true",
-                      help="accept a speedup that was modelled, not measured on hardware")
-    pull.add_argument("--allow-weaker", action="store_true",
-                      help="accept what was judged by less than the default gates and inputs")
+    add_options(pull)
     pull.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
     pull.set_defaults(command=run)
 
@@ -72,9 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     registry = opened(arguments)
     try:
         found = pull(registry, original=_original(registry, arguments.original),
-                     kernel=arguments.kernel, device=arguments.device, policy=arguments.policy,
-                     trust=arguments.trust, allow_modelled=arguments.allow_modelled,
-                     allow_weaker=arguments.allow_weaker)
+                     **pull_options(arguments))
     except PullError as error:
         if arguments.json:
             from asmevo.registry.documents import refusal_document

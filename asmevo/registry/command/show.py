@@ -1,4 +1,4 @@
-"""``show``: one object, its replacements and its evidence."""
+"""``show``: anything stored, what it rests on and where it comes from."""
 
 from __future__ import annotations
 
@@ -6,63 +6,78 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from asmevo.registry.command.objects import find_object
-from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
-from asmevo.registry.errors import BlobError, BlobMissingError
+from asmevo.registry.command.named import named
+from asmevo.registry.command.output import (
+    FOUND,
+    NOTHING,
+    Subparsers,
+    opened,
+    place,
+    print_json,
+)
+from asmevo.registry.names import printable
 
 if TYPE_CHECKING:
+    from asmevo.registry.identities import Identity
     from asmevo.registry.registry import Registry
 
 
 def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
     """Describe the command to the parser of command lines."""
-    show = commands.add_parser("show", parents=[common],
-                               help="show an object, its replacements and its evidence")
-    show.add_argument("sha256", metavar="SHA", help="SHA-256 of an object, or its first digits")
+    show = commands.add_parser(
+        "show", parents=[common], help="show anything stored, with its evidence and provenance",
+        description="Show an object (an original or a replacement), a candidate, a run, a "
+                    "dispatch or a capture.")
+    show.add_argument("id", metavar="ID", help="its SHA-256 or id, or the first 6 or more "
+                                               "characters of that")
+    show.add_argument("--config", action="store_true",
+                      help="print the whole configuration of the run, and nothing else")
     show.set_defaults(command=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     registry = opened(arguments)
-    record = find_object(registry, arguments.sha256)
-    if record is None:
-        print(f"asmevo-registry: no object {arguments.sha256} in {arguments.registry}",
-              file=sys.stderr)
+    identity = named(registry, arguments.id)
+    if identity is None:
+        print(f"asmevo-registry: no {printable(arguments.id[:80])} in "
+              f"{printable(place(arguments))}", file=sys.stderr)
         return NOTHING
-    content = _content_state(registry, record.sha256)
-    recovered = registry.recovered(record.sha256)
-    replacements = registry.replacements(original_sha256=record.sha256)
-    replaces = [(r, registry.candidate(r.candidate_id))
-                for r in registry.replacements(object_sha256=record.sha256)]
-    if arguments.json:
-        from asmevo.registry.documents import show_document
+    if arguments.config:
+        return _print_config(registry, identity)
+    from asmevo.registry.shown import shown
 
-        print_json(show_document(record, content, recovered, replacements, replaces))
+    found = shown(registry, identity)
+    if arguments.json:
+        print_json(found.document())
         return FOUND
 
-    from asmevo.registry import tables
+    from asmevo.registry.details import details
+    from asmevo.registry.tables import console, width_of
+    from asmevo.registry.tables import show as show_parts
 
-    out = tables.console()
-    plain = not out.is_terminal
-    out.print(tables.object_table(record, content, recovered))
-    if replacements:
-        out.print("\nreplacements of this object")
-        out.print(tables.replacement_table(replacements, plain=plain))
-    for replacement, candidate in replaces:
-        out.print("\nthis object is a replacement")
-        out.print(tables.replacement_table([replacement], plain=plain))
-        out.print(tables.judgement_table(replacement))
-        out.print(tables.evidence_table(candidate, plain=plain))
-        out.print(tables.timing_table(candidate, plain=plain))
+    out = console()
+    show_parts(out, *details(found, width_of(out)))
     return FOUND
 
 
-def _content_state(registry: Registry, sha256: str) -> str:
-    try:
-        registry.load_object(sha256)
-    except BlobMissingError:
-        return "missing"
-    except BlobError:
-        return "corrupt"
-    return "verified"
+def _print_config(registry: Registry, identity: Identity) -> int:
+    """The text as it was recorded: it can be given to ``python -m asmevo --config-dir``."""
+    from asmevo.registry.errors import RegistryError
+    from asmevo.registry.identities import Kind
+
+    if identity.kind is Kind.RUN:
+        run_id = identity.id
+    elif identity.kind is Kind.CANDIDATE:
+        run_id = registry.candidate(identity.id).run_id
+    else:
+        made = registry.replacements(object_sha256=identity.id)
+        if not made:
+            raise RegistryError(f"{identity.kind} {identity.id} was made by no run: --config is "
+                                "for a run, a candidate or a replacement")
+        run_id = made[0].run_id
+    text = registry.load_text(registry.run(run_id).config_sha256)
+    # Line by line: what a hostile blob does to a terminal must not happen.
+    for line in text.splitlines():
+        print(printable(line))
+    return FOUND

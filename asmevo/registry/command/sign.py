@@ -29,7 +29,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
                       help=f"the private key (default: ${ENVIRONMENT})")
     sign.add_argument("--state", action="store_true",
                       help="vouch for what is recorded now of those that nothing states yet, which "
-                           "older versions committed")
+                           "older versions committed; works without a key too")
     sign.set_defaults(command=run)
 
 
@@ -37,16 +37,18 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     if arguments.all == bool(arguments.sha256):
         raise RegistryError("name the replacements to sign, or say --all")
-    if arguments.key is None:
+    if arguments.key is None and not arguments.state:
         raise RegistryError(f"there is no key to sign with: give --key FILE or set {ENVIRONMENT}")
-    key = load_signing_key(arguments.key)
+    key = None if arguments.key is None else load_signing_key(arguments.key)
     registry = opened(arguments)
     candidates = _candidates(registry, arguments.sha256)
     added = registry.sign(candidates, key, state=arguments.state)
     if arguments.json:
-        print_json({"schema_version": 1, "public_key": key.public_key,
+        print_json({"schema_version": 1, "public_key": None if key is None else key.public_key,
                     "replacements": len(candidates), "signed": added})
-    elif candidates:
+    elif candidates and key is None:
+        print(f"stated {len(candidates)} replacements, without a signature")
+    elif candidates and key is not None:
         known = len(candidates) - added
         print(f"signed {added} replacements with {key.public_key}"
               + (f"; {known} had that signature" if known else ""))

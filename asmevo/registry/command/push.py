@@ -1,0 +1,33 @@
+"""``push``: take replacements with all their evidence to another registry."""
+
+from __future__ import annotations
+
+import argparse
+
+from asmevo.registry.command.exporting import add_selection, selection
+from asmevo.registry.command.importing import report
+from asmevo.registry.command.output import FOUND, Subparsers, opened
+
+
+def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
+    """Describe the command to the parser of command lines."""
+    push = commands.add_parser(
+        "push", parents=[common], help="take replacements to another registry",
+        description="Takes replacements and everything that their evidence rests on to another "
+                    "registry, as export and import do, but only what that one lacks.")
+    push.add_argument("to", metavar="REGISTRY",
+                      help="folder of the other registry, or the URL of its database")
+    push.add_argument("--to-blobs", metavar="PLACE",
+                      help="folder or URL of the other registry's blobs")
+    add_selection(push)
+    push.set_defaults(command=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns its exit status."""
+    from asmevo.registry.parcel.load import push
+
+    there = opened(argparse.Namespace(registry=arguments.to, blobs=arguments.to_blobs))
+    received = push(opened(arguments), there, selection(arguments))
+    report(received, json=arguments.json)
+    return FOUND
