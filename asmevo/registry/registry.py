@@ -18,7 +18,7 @@ import asmevo
 from asmevo.registry.backend import backend
 from asmevo.registry.blobs import Blobs, BlobStore, StagedBlobs
 from asmevo.registry.database import Database
-from asmevo.registry.errors import RegistryError
+from asmevo.registry.errors import BlobMissingError, RegistryError, StatementError
 from asmevo.registry.fsspec_blobs import blobs_at
 from asmevo.registry.issuer import Issuer
 from asmevo.registry.models import (
@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from asmevo.registry.offers import Offer
     from asmevo.registry.retention import Collected, Retention
     from asmevo.registry.signing import SigningKey
+
+_SNAPSHOTS = 3
+"""How often what names a blob that is gone is looked up anew."""
 
 
 class Registry:
@@ -523,8 +526,16 @@ class Registry:
         """
         from asmevo.registry.offers import offers
 
-        with self._database.read() as session:
-            return offers(session, original_sha256, self._blobs)
+        for left in reversed(range(_SNAPSHOTS)):
+            try:
+                with self._database.read() as session:
+                    return offers(session, original_sha256, self._blobs)
+            except StatementError as error:
+                # A statement may have been issued again, and gc have removed the former one, while
+                # this was looking at the rows of before.
+                if not left or not isinstance(error.__cause__, BlobMissingError):
+                    raise
+        raise AssertionError
 
     def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
                          isa: str | None = None, allow_modelled: bool = False,

@@ -15,6 +15,10 @@ one write lock, and PostgreSQL's writers hold one advisory lock. So of a writer 
 This holds for blobs of any age, also for one that is put again while it is about to be deleted. The
 grace period only spares writers the work.
 
+A reader sees the rows of one moment and may find a blob gone that they name, where a row went or a
+statement was issued again since. `Registry.offers`, and so `pull`, then look at the rows anew; what
+reads for long, such as an export or `verify`, does well not to run beside this.
+
 Whenever this is interrupted, the registry is whole: rows go in transactions that leave none of them
 without what it refers to, and blobs go after the rows that named them.
 """

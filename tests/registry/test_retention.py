@@ -297,6 +297,29 @@ def test_interruption_leaves_a_whole_registry(family: Scene, deletions: int,
     assert (again.blobs, again.orphans) == (6 - deletions, 6 - deletions)
 
 
+def test_a_reader_that_is_overtaken(family: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The statement of the rows that it sees is issued again and collected under its hands."""
+    other = Registry(family.registry.path)
+    real = BlobStore.get
+    read: list[str] = []
+
+    def get(self: BlobStore, sha256: str) -> bytes:
+        read.append(sha256)
+        if len(read) == 1:
+            monkeypatch.setattr(BlobStore, "get", real)
+            other.record_second_timing(
+                "child", 1.2, Verdict(Gate.G4, Outcome.PASS, "ok", ""), confirmed=True)
+            assert other.collect(Retention(rejected_days=None, grace_s=0), apply=True).blobs == 1
+            monkeypatch.setattr(BlobStore, "get", get)
+        return real(self, sha256)
+
+    monkeypatch.setattr(BlobStore, "get", get)
+    [offer] = family.registry.offers(family.original.sha256)
+    assert offer.statement is not None
+    assert offer.statement.sha256 == read[-1] != read[0]
+    other.close()
+
+
 def test_any_store_of_blobs(tmp_path: Path, scene: Scene) -> None:
     registry = Registry(tmp_path / "r", blobs_url=f"memory://{tmp_path}")
     registry.record_original(scene.original, "a test")

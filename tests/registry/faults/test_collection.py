@@ -7,7 +7,7 @@ import pytest
 from tests.registry.faults.conftest import Show, Site
 
 
-@pytest.mark.parametrize("seconds", [6, pytest.param(60, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.faults)])
 def test_collecting_beside_writers(site: Site, seconds: int, show: Show) -> None:
     """No grace at all: every rejected candidate writes blobs that gc is just about to delete."""
     site.run("collect", seconds, 4, 2, timeout_s=seconds + 120)

@@ -53,7 +53,7 @@ def run(command: list[str], *arguments: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "levels"), [
-    ("tmpfs", 4), pytest.param("tmpfs", 60, marks=pytest.mark.faults),
+    ("tmpfs", 3), pytest.param("tmpfs", 60, marks=pytest.mark.faults),
     pytest.param("ext4", 60, marks=pytest.mark.faults)])
 def test_full_disk(original_file: Path, kind: str, levels: int, show: Show) -> None:
     found = run(namespace() if kind == "tmpfs" else ext4(), "full", kind, original_file, levels)
