@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +58,28 @@ def selection(arguments: argparse.Namespace) -> Selection:
                      candidates=arguments.candidate, withdrawn=arguments.withdrawn)
 
 
+@contextmanager
+def refusals(*, json: bool) -> Iterator[None]:
+    """Print the code of a refusal for machines; its sentence is printed in any case."""
+    from asmevo.registry.parcel.errors import ParcelError
+
+    try:
+        yield
+    except ParcelError as error:
+        if json:
+            from asmevo.registry.documents import refusal_document
+
+            print_json(refusal_document(error.code, str(error)))
+        raise
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
+    with refusals(json=arguments.json):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.parcel.export import export
     from asmevo.registry.signing import load_signing_key
 

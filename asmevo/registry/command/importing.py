@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asmevo.registry.command.exporting import STANDARD
+from asmevo.registry.command.exporting import STANDARD, refusals
 from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
 from asmevo.registry.errors import cannot
 
@@ -33,6 +33,11 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
+    with refusals(json=arguments.json):
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.parcel.load import load
     from asmevo.registry.trust import find_trust
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from asmevo.registry.command.exporting import add_selection, selection
+from asmevo.registry.command.exporting import add_selection, refusals, selection
 from asmevo.registry.command.importing import report
 from asmevo.registry.command.output import FOUND, Subparsers, opened
 
@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.parcel.load import push
 
     there = opened(argparse.Namespace(registry=arguments.to, blobs=arguments.to_blobs))
-    received = push(opened(arguments), there, selection(arguments))
+    with refusals(json=arguments.json):
+        received = push(opened(arguments), there, selection(arguments))
     report(received, json=arguments.json)
     return FOUND

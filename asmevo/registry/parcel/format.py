@@ -163,7 +163,8 @@ class ParcelReader:
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
-        if self._read(len(MAGIC)) != MAGIC:
+        start = self._most(len(MAGIC))
+        if not start or not MAGIC.startswith(start):
             raise ParcelError(ParcelFault.NOT_A_BUNDLE, "it is not a bundle of a registry, or one "
                               "of another version")
         data = self._sized(MAX_HEAD, "the head of the bundle")
@@ -242,12 +243,15 @@ class ParcelReader:
         return self._read(length)
 
     def _read(self, size: int) -> bytes:
+        data = self._most(size)
+        if len(data) < size:
+            raise ParcelError(ParcelFault.TRUNCATED, "the bundle is cut off")
+        return data
+
+    def _most(self, size: int) -> bytes:
         data = b""
-        while len(data) < size:  # a pipe gives what it has
-            part = self._source.read(size - len(data))
-            if not part:
-                raise ParcelError(ParcelFault.TRUNCATED, "the bundle is cut off")
-            data += part
+        while len(data) < size and (part := self._source.read(size - len(data))):
+            data += part  # a pipe gives what it has
         return data
 
 

@@ -104,3 +104,14 @@ def test_findings(populated: Populated, tmp_path: Path,
     superseded.write_bytes(b"")
     assert main(["verify", "--registry", str(tmp_path / "source")]) == 1
     assert f"blob-corrupt: blob {superseded.stem}: " in capsys.readouterr().out
+
+
+def test_refusals_for_machines(populated: Populated, tmp_path: Path,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    source = ["--registry", str(tmp_path / "source"), "--json"]
+    (tmp_path / "file").write_bytes(b"old")
+    for line, code in ((["import", str(tmp_path / "file")], "not-a-bundle"),
+                       (["export", "-o", str(tmp_path / "new"), "--run", "x"], "nothing-selected"),
+                       (["push", str(tmp_path / "new"), "--run", "x"], "nothing-selected")):
+        assert main([*line, *source]) == 2
+        assert json.loads(capsys.readouterr().out)["code"] == code
