@@ -156,8 +156,10 @@ class ValueGraph:
         # What one block writes twice may be two values of lanes as well, where EXEC was changed.
         every = found if ends else found | self._arriving(block.start, register)
         if (register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index)
-                and all(map(self._is_masked, every))):
+                and not every & self.cfg.unknown):
             writes = self._lane_writers.reaching(index, register)
+            # Lanes that went round a stretch were not spared what ignores EXEC in it.
+            writes |= {at for at in every & self._lane_writers.inside if not self._is_masked(at)}
             if len(writes) > 1 and is_choice(self.program.instructions[index]):
                 writes -= self._chosen_lanes.unseen(index, register, writes)
             return self._merge(writes, register)
@@ -171,8 +173,7 @@ class ValueGraph:
 
     def _is_masked(self, at: int) -> bool:
         """Whether an instruction leaves lanes that are off what they have; -1 is the launch."""
-        return at < 0 or (at not in self.cfg.unknown
-                          and bool(self.program.instructions[at].reads & EXEC_MASK))
+        return at < 0 or bool(self.program.instructions[at].reads & EXEC_MASK)
 
     @functools.cached_property
     def _lane_writers(self) -> LaneWriters:
