@@ -44,7 +44,10 @@ class LaneWriters:
         self._joins: dict[int, MaskRegion] = {}
         self._turns: dict[int, MaskRegion] = {}
         self._others: dict[int, MaskRegion] = {}
+        # What lanes may have been off in that are on again behind it.
+        self.inside: set[int] = set()
         for region in mask_regions(program, cfg):
+            self.inside.update(*region.stretches)
             self._joins[region.join] = region
             if region.has_other:
                 self._turns[region.turn] = region
@@ -58,6 +61,7 @@ class LaneWriters:
             if group.joins & self._joins.keys():
                 continue
             known |= group.joins
+            self.inside |= group.inside
             name = min(group.joins)
             self._starts.update(dict.fromkeys(group.starts, name))
             for index in group.inside:

@@ -103,7 +103,6 @@ class ValueGraph:
         self._sources: dict[Node, tuple[Node, ...]] = {}
         self._read: dict[int, Inputs] = {}
         self._resolved: dict[Node, Node] = {}
-        self._masked: dict[int, bool] = {}
         self._loaded: set[Node] = set()
         self._clean: set[Node] = set()
         self._skips = any(i.op == "s_setvskip" for i in program.instructions)
@@ -155,15 +154,16 @@ class ValueGraph:
         found: set[int] = set()
         ends = self._last_writers(register, block.start, index, found)
         # What one block writes twice may be two values of lanes as well, where EXEC was changed.
+        every = found if ends else found | self._arriving(block.start, register)
         if (register >= VGPR0 and (not ends or len(found) > 1) and self._by_lane(index)
-                and self._is_masked(register)):
+                and not every & self.cfg.unknown):
             writes = self._lane_writers.reaching(index, register)
+            # Lanes that went round a stretch were not spared what ignores EXEC in it.
+            writes |= {at for at in every & self._lane_writers.inside if not self._is_masked(at)}
             if len(writes) > 1 and is_choice(self.program.instructions[index]):
                 writes -= self._chosen_lanes.unseen(index, register, writes)
             return self._merge(writes, register)
-        if ends:
-            return self._merge(found, register)
-        return self._merge(found | self._arriving(block.start, register), register)
+        return self._merge(every, register)
 
     def _by_lane(self, reader: int) -> bool:
         """Whether an instruction reads vector registers in the lanes that are on, each its own."""
@@ -171,15 +171,9 @@ class ValueGraph:
         return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
                 and not self._skips)
 
-    def _is_masked(self, register: int) -> bool:
-        """Whether nothing writes a vector register in lanes that are off."""
-        known = self._masked.get(register)
-        if known is None:
-            known = self._masked[register] = not self.cfg.unknown.intersection(
-                self._writers[register]) and all(
-                    self.program.instructions[at].reads & EXEC_MASK
-                    for at in self._writers[register])
-        return known
+    def _is_masked(self, at: int) -> bool:
+        """Whether an instruction leaves lanes that are off what they have; -1 is the launch."""
+        return at < 0 or bool(self.program.instructions[at].reads & EXEC_MASK)
 
     @functools.cached_property
     def _lane_writers(self) -> LaneWriters:
