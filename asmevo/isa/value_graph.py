@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from asmevo.isa.active_lanes import active
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.chosen_lanes import ChosenLanes, LaneMask, is_choice
 from asmevo.isa.effects import Effects, effects
@@ -42,10 +43,11 @@ _CROSS_LANE = ("v_cmp", "v_readfirstlane", "v_mbcnt", "ds_permute", "ds_bpermute
 # 64-bit operations in which nothing of an upper word comes to the lower one.
 _UPWARDS = frozenset({"v_lshl_add_u64", "v_lshlrev_b64"})
 _BY_LANE = frozenset({Unit.VALU, Unit.TRANS, Unit.VMEM, Unit.FLAT, Unit.LDS})
-# Operations that read what lanes hold which are off: without any lane on v_readfirstlane reads lane
-# 0, and v_writelane leaves all others what they have (CDNA3 ISA, "VOP1" and "VOP3A" instructions).
-_ACROSS = ("v_readlane", "v_readfirstlane", "v_writelane", "v_permlane", "ds_permute",
-           "ds_bpermute", "ds_swizzle", "v_swap")
+# Operations that read what lanes hold which are off: v_writelane leaves all others what they have,
+# and without any lane on v_readfirstlane reads lane 0 (CDNA3 ISA, "VOP3A" and "VOP1" instructions).
+_ACROSS = ("v_readlane", "v_writelane", "v_permlane", "ds_permute", "ds_bpermute", "ds_swizzle",
+           "v_swap")
+_FIRST_ACTIVE = "v_readfirstlane"
 
 
 # Named tuples, because hashing them is most of the work; the kind keeps them apart.
@@ -168,12 +170,18 @@ class ValueGraph:
     def _by_lane(self, reader: int) -> bool:
         """Whether an instruction reads vector registers in the lanes that are on, each its own."""
         i = self.program.instructions[reader]
+        if i.op.startswith(_FIRST_ACTIVE) and reader not in self._active:
+            return False
         return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
                 and not self._skips)
 
     def _is_masked(self, at: int) -> bool:
         """Whether an instruction leaves lanes that are off what they have; -1 is the launch."""
         return at < 0 or bool(self.program.instructions[at].reads & EXEC_MASK)
+
+    @functools.cached_property
+    def _active(self) -> frozenset[int]:
+        return active(self.program, self.cfg)
 
     @functools.cached_property
     def _lane_writers(self) -> LaneWriters:

@@ -1,4 +1,4 @@
-"""The writes that lanes may hold, against programs that are run lane by lane."""
+"""What lanes may hold and where one is on, against programs that are run lane by lane."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asmevo.isa.active_lanes import active
+from asmevo.isa.cfg import Cfg
 from asmevo.isa.instruction import Instruction
 from asmevo.isa.program import Program
 from asmevo.isa.registers import VGPR0
@@ -33,7 +35,8 @@ saved, condition = st.sampled_from(SAVED), st.sampled_from(CONDITIONS)
 SPOILING = (
     "s_or_b64 exec, exec, {0}", "s_xor_b64 exec, exec, {0}", "s_and_b64 exec, exec, {1}",
     "s_andn2_b64 exec, exec, {1}", "s_andn2_b64 exec, {0}, exec", "s_and_b64 exec, {1}, exec",
-    "s_mov_b64 exec, {0}", "s_mov_b64 exec, -1", "s_mov_b64 {0}, exec", "s_mov_b64 {0}, 0",
+    "s_mov_b64 exec, {0}", "s_mov_b64 exec, -1", "s_mov_b64 exec, 0", "s_mov_b64 {0}, exec",
+    "s_or_b64 {0}, {0}, {1}", "s_or_b64 {0}, exec, {1}", "s_mov_b64 {0}, 0",
     "s_mov_b64 {0}, {1}", "s_mov_b32 s1, 0", "s_xor_b64 {0}, exec, {0}",
     "s_and_saveexec_b64 {0}, {1}", "s_or_saveexec_b64 {0}, {1}", "s_andn2_saveexec_b64 {0}, {0}",
     "s_xor_saveexec_b64 {0}, {1}", "v_cmpx_gt_u32_e32 vcc, v5, v6", "s_endpgm",
@@ -53,12 +56,13 @@ def statements(inner: st.SearchStrategy[list[Statement]]) -> st.SearchStrategy[l
                   st.sampled_from(["s_cbranch_execnz", "s_cbranch_scc1", "s_branch"]), flag,
                   inner, inner),
         st.tuples(st.just("loop"), flag, saved, condition, inner),
-        st.tuples(st.just("skipped"), inner),
+        st.tuples(st.just("skipped"), st.sampled_from(
+            ["s_cbranch_scc0", "s_cbranch_execz", "s_cbranch_execnz"]), inner),
         st.builds(lambda text, a, b: ("line", text.format(a, b)),
                   st.sampled_from(SPOILING), saved, condition),
         st.tuples(st.just("label"), st.integers(0, 7)),
-        st.tuples(st.just("jump"), st.sampled_from(["s_cbranch_scc1", "s_branch",
-                                                    "s_cbranch_execz"]), st.integers(0, 7)),
+        st.tuples(st.just("jump"), st.sampled_from(["s_cbranch_scc1", "s_branch", "s_cbranch_execz",
+                                                    "s_cbranch_execnz"]), st.integers(0, 7)),
     ), min_size=1, max_size=4)
 
 
@@ -153,9 +157,9 @@ class Writer:
             self.put(inner)
             self.lines.append(f"s_cbranch_scc1 {again}")
 
-    def put_skipped(self, inner: list[Statement]) -> None:
+    def put_skipped(self, op: str, inner: list[Statement]) -> None:
         end = self.fresh()
-        self.lines.append(f"s_cbranch_scc0 {end}")
+        self.lines.append(f"{op} {end}")
         self.put(inner)
         self.lines.append(f"{end}:")
 
@@ -197,6 +201,8 @@ class Wave:
         self.at = 0
 
     def mask(self) -> int:
+        if self.random.random() < 0.25:
+            return 0
         return sum(1 << lane for lane in LANES if self.random.random() < 0.5)
 
     @property
@@ -276,9 +282,12 @@ def surprises(program: Program, seed: int) -> list[str]:
     graph = ValueGraph(program)
     allowed = {k: held(graph, k) for k, i in enumerate(program.instructions)
                if i.text in READERS and graph.cfg.reachable(k)}
+    some_on = active(program, Cfg.of(program))
     for run in range(RUNS):
         wave = Wave(program, seed + run)
         for _ in range(STEPS):
+            if wave.at in some_on and not wave.on:
+                return [f"{wave.at}: no lane is on"]
             if wave.at in allowed:
                 for lane in wave.read:
                     if not wave.held[lane] <= allowed[wave.at]:
