@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Unpack
 from sqlmodel import Session, col, select
 
 import asmevo
-from asmevo.registry.backend import backend
-from asmevo.registry.blobs import Blobs, BlobStore, StagedBlobs
-from asmevo.registry.database import Database
-from asmevo.registry.errors import BlobMissingError, RegistryError, StatementError
-from asmevo.registry.fsspec_blobs import blobs_at
-from asmevo.registry.issuer import Issuer
-from asmevo.registry.models import (
+from asmevo.registry.blobs.fsspec_store import blobs_at
+from asmevo.registry.blobs.store import Blobs, BlobStore, StagedBlobs
+from asmevo.registry.database.backend import backend
+from asmevo.registry.database.database import Database
+from asmevo.registry.database.models import (
     CandidateRow,
     CodeObjectRow,
     DispatchRow,
@@ -29,6 +27,7 @@ from asmevo.registry.models import (
     TimingRow,
     now,
 )
+from asmevo.registry.errors import BlobMissingError, RegistryError, StatementError
 from asmevo.registry.records import (
     CandidateRecord,
     CandidateStatus,
@@ -41,7 +40,7 @@ from asmevo.registry.records import (
     RunStatus,
     Source,
 )
-from asmevo.registry.rows import (
+from asmevo.registry.rows.objects import (
     add_object,
     json_object,
     object_record,
@@ -50,6 +49,7 @@ from asmevo.registry.rows import (
     run_record,
     run_row,
 )
+from asmevo.registry.signing.issuer import Issuer
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
-    from asmevo.registry.catalog import Catalog
+    from asmevo.registry.catalog.catalog import Catalog
+    from asmevo.registry.catalog.statistics import Statistics
+    from asmevo.registry.delivery.offers import Offer
     from asmevo.registry.judgement import Judgement
-    from asmevo.registry.offers import Offer
-    from asmevo.registry.replacements import ReplacementFilter
-    from asmevo.registry.retention import Collected, Retention
-    from asmevo.registry.signing import SigningKey
-    from asmevo.registry.statistics import Statistics
+    from asmevo.registry.replacement.listing import ReplacementFilter
+    from asmevo.registry.retention.retention import Collected, Retention
+    from asmevo.registry.signing.keys import SigningKey
 
 _SNAPSHOTS = 3
 """How often what names a blob that is gone is looked up anew."""
@@ -132,7 +132,7 @@ class Registry:
     @property
     def catalog(self) -> Catalog:
         """What can be looked up in the database beside what a search needs."""
-        from asmevo.registry.catalog import Catalog
+        from asmevo.registry.catalog.catalog import Catalog
 
         return Catalog(self._database)
 
@@ -145,8 +145,8 @@ class Registry:
 
     def statistics(self) -> Statistics:
         """The registry in numbers."""
-        from asmevo.registry.statistics import statistics
-        from asmevo.registry.storage import kinds, stored
+        from asmevo.registry.catalog.statistics import statistics
+        from asmevo.registry.catalog.storage import kinds, stored
 
         with self._database.read() as session:
             return statistics(session, stored(self._blobs, kinds(session, self._blobs)))
@@ -189,7 +189,7 @@ class Registry:
 
         The labels (name, held out) of a dispatch that is known already are updated.
         """
-        from asmevo.registry.content import store_dispatch
+        from asmevo.registry.rows.dispatches import store_dispatch
 
         blobs = StagedBlobs(self._blobs)
         rows = [
@@ -213,7 +213,7 @@ class Registry:
 
         Raises `QuotaError` for one more than ``max_capture_bytes`` has room for.
         """
-        from asmevo.registry.captures import add_capture, capture_row, check_quota
+        from asmevo.registry.rows.captures import add_capture, capture_row, check_quota
 
         quota = self._max_capture_bytes
         if quota is not None and self._database.exists():
@@ -233,7 +233,7 @@ class Registry:
 
         It is held out from then on. ``None`` when the kernel has as many as are kept, or as large.
         """
-        from asmevo.registry.captures import add_capture, capture_row, has_room, is_known
+        from asmevo.registry.rows.captures import add_capture, capture_row, has_room, is_known
 
         blobs = StagedBlobs(self._blobs)
         row = capture_row(capture, blobs, reason=CaptureReason.COUNTEREXAMPLE, held_out=True,
@@ -286,7 +286,7 @@ class Registry:
         SHA-256. Raises `RegistryError` once the run has committed something: the baseline is part
         of what was stated of it.
         """
-        from asmevo.registry.candidates import timing_row
+        from asmevo.registry.rows.candidates import timing_row
 
         with self._database.write() as session:
             refuse_if_committed(session, run_id)
@@ -301,7 +301,7 @@ class Registry:
         got. Run, original, parent and timed dispatches must be stored. Returns the record as
         stored, with hashes and time.
         """
-        from asmevo.registry.candidates import add_candidate
+        from asmevo.registry.rows.candidates import add_candidate
 
         blobs = StagedBlobs(self._blobs)
         record = _stored(blobs, record, assembly, built)
@@ -321,9 +321,9 @@ class Registry:
         replacement as well, ``judged`` so, as `commit_replacement` does. All of it is
         recorded, or nothing; it survives a killed process, and with a replacement a power failure.
         """
-        from asmevo.registry.candidates import add_candidate
-        from asmevo.registry.commits import commit
-        from asmevo.registry.search_events import add_events
+        from asmevo.registry.replacement.commit import commit
+        from asmevo.registry.rows.candidates import add_candidate
+        from asmevo.registry.rows.searches import add_events
 
         blobs = StagedBlobs(self._blobs)
         if candidate is not None:
@@ -346,7 +346,7 @@ class Registry:
         and inputs that its verdicts come from, without which `pull` takes it for weak. Raises
         `RegistryError` when evidence is missing or ``speedup`` is not a positive number.
         """
-        from asmevo.registry.commits import commit
+        from asmevo.registry.replacement.commit import commit
 
         with self._database.write() as session:
             return commit(session, self._issuer, candidate_id, speedup, judged)
@@ -358,7 +358,7 @@ class Registry:
         It is withdrawn unless ``confirmed``. The replacement is stated and signed anew. Raises
         `RegistryError` for one that is not committed, or that its statement does not agree with.
         """
-        from asmevo.registry.second_timings import add_second_timing
+        from asmevo.registry.replacement.second_timings import add_second_timing
 
         if confirmed and not (verdict.passed and speedup is not None and speedup > 0):
             raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
@@ -381,7 +381,7 @@ class Registry:
 
     def collect(self, retention: Retention, *, apply: bool = False) -> Collected:
         """Find what need not be kept, and with ``apply`` remove it; see `retention`."""
-        from asmevo.registry.retention import collect
+        from asmevo.registry.retention.retention import collect
 
         return collect(self._database, self._blobs, self.path, retention, apply=apply)
 
@@ -436,7 +436,7 @@ class Registry:
             return tuple(self._dispatch(row) for row in rows)
 
     def _dispatch(self, row: DispatchRow) -> Dispatch:
-        from asmevo.registry.content import load_dispatch
+        from asmevo.registry.rows.dispatches import load_dispatch
 
         dispatch = load_dispatch(row.content_sha256, self._blobs)
         stored = (row.sha256, row.kernel, row.name, row.held_out)
@@ -447,7 +447,7 @@ class Registry:
     def captures(self, original_sha256: str | None = None,
                  kernel: str | None = None) -> tuple[CaptureRecord, ...]:
         """Captures by original and kernel, oldest first; none where there is no registry yet."""
-        from asmevo.registry.captures import capture_records
+        from asmevo.registry.rows.captures import capture_records
 
         if not self._database.exists():
             return ()
@@ -456,7 +456,7 @@ class Registry:
 
     def load_capture(self, sha256: str) -> Capture:
         """A stored capture with its memory, verified."""
-        from asmevo.registry.captures import load_capture
+        from asmevo.registry.rows.captures import load_capture
 
         with self._database.read() as session:
             return load_capture(session, sha256, self._blobs)
@@ -477,21 +477,21 @@ class Registry:
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
-        from asmevo.registry.search_events import event_records
+        from asmevo.registry.rows.searches import event_records
 
         with self._database.read() as session:
             return event_records(session, run_id)
 
     def searches(self) -> tuple[tuple[RunRecord, Mapping[str, JsonValue]], ...]:
         """All runs that searched, newest first, each with its first event."""
-        from asmevo.registry.search_events import first_events
+        from asmevo.registry.rows.searches import first_events
 
         with self._database.read() as session:
             return tuple((run_record(row), data) for row, data in first_events(session))
 
     def baseline(self, run_id: str) -> tuple[Timing, ...]:
         """The timings of the original that a run took."""
-        from asmevo.registry.candidates import timing_records
+        from asmevo.registry.rows.candidates import timing_records
 
         with self._database.read() as session:
             return timing_records(session, (col(TimingRow.run_id) == run_id)
@@ -499,7 +499,7 @@ class Registry:
 
     def lineage(self, run_id: str) -> tuple[CandidateRecord, ...]:
         """The candidates of a run, oldest first, with their evidence."""
-        from asmevo.registry.candidates import candidate_records
+        from asmevo.registry.rows.candidates import candidate_records
 
         with self._database.read() as session:
             run_row(session, run_id)
@@ -507,7 +507,7 @@ class Registry:
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
         """One candidate with its evidence."""
-        from asmevo.registry.candidates import candidate_records
+        from asmevo.registry.rows.candidates import candidate_records
 
         with self._database.read() as session:
             found = candidate_records(session, col(CandidateRow.id) == candidate_id)
@@ -522,14 +522,14 @@ class Registry:
         ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
         their judgement, and so with weaknesses that say it is not known.
         """
-        from asmevo.registry.replacements import replacement_records
+        from asmevo.registry.replacement.listing import replacement_records
 
         with self._database.read() as session:
             return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
 
     def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
         """How many `replacements` there are without ``limit`` and ``offset``."""
-        from asmevo.registry.replacements import replacement_count
+        from asmevo.registry.replacement.listing import replacement_count
 
         with self._database.read() as session:
             return replacement_count(session, wanted)
@@ -539,7 +539,7 @@ class Registry:
 
         Raises `StatementError` where the rows of one are not what its statement says.
         """
-        from asmevo.registry.offers import offers
+        from asmevo.registry.delivery.offers import offers
 
         for left in reversed(range(_SNAPSHOTS)):
             try:

@@ -18,7 +18,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.registry import pull
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.registry.conftest import Scene, make_dispatch
 
 REPLACEMENTS = 30  # of one original, as a few searches leave them

@@ -21,7 +21,7 @@ import pytest
 from sqlmodel import Session
 
 from asmevo.codeobject.target import Target
-from asmevo.registry.models import (
+from asmevo.registry.database.models import (
     CandidateRow,
     CodeObjectRow,
     JudgementRow,
@@ -32,13 +32,13 @@ from asmevo.registry.models import (
 )
 from asmevo.registry.records import ReplacementStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.selection import Order, Selection
+from asmevo.registry.replacement.selection import Order, Selection
 from tests.registry.conftest import STRICT
 from tests.registry.postgresql import Server, running_server
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
-    from asmevo.registry.replacements import ReplacementFilter
+    from asmevo.registry.replacement.listing import ReplacementFilter
 
 ROWS = 10_000
 REPLACEMENTS = 100_000

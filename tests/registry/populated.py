@@ -14,7 +14,7 @@ from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import CandidateRecord, CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.dispatch.captured.conftest import make_capture
 from tests.registry.conftest import ALL_PASS, STRICT, make_dispatch
 

@@ -16,18 +16,18 @@ from sqlmodel import select
 import asmevo
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.database.models import Table
+from asmevo.registry.database.row_digest import row_digest
 from asmevo.registry.errors import BlobCorruptError, RegistryError
-from asmevo.registry.models import Table
 from asmevo.registry.records import CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.row_digest import row_digest
 from tests.registry.tampering import count, execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asmevo.codeobject.container import CodeObject
-    from asmevo.registry.replacements import ReplacementFilter
+    from asmevo.registry.replacement.listing import ReplacementFilter
     from tests.registry.conftest import Scene
 
 
@@ -109,7 +109,7 @@ def test_tampered_dispatch_row_is_noticed(scene: Scene, column: str, value: obje
     b"", b"[]", b"{", b'{"format": 1}', b'{"format": 2}', b"\xff", b"[" * 100_000,
 ])
 def test_hostile_dispatch_description(scene: Scene, tmp_path: Path, blob: bytes) -> None:
-    from asmevo.registry.blobs import BlobStore
+    from asmevo.registry.blobs.store import BlobStore
 
     content = BlobStore(scene.registry.path).put(blob)
     execute(scene.registry, "UPDATE dispatch SET content_sha256 = :content", content=content)

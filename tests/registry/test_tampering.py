@@ -22,9 +22,9 @@ from asmevo.device.device import Timing, TimingSource
 from asmevo.errors import AsmEvoError
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry import PullError, PullRefusal, Replacement, pull
-from asmevo.registry.models import Table
+from asmevo.registry.database.models import Table
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.registry.conftest import STRICT, Scene, make_dispatch
 
 PASS = Verdict(Gate.G3, Outcome.PASS, "ok", "1.2x", {"speedup": 1.2})
@@ -276,7 +276,7 @@ def test_an_original_that_is_at_hand_needs_no_blob(release: Release, original: C
 
 def test_whoever_restates_what_he_changed_has_no_key(release: Release) -> None:
     """Everything but the signature can be made to fit."""
-    from asmevo.registry.statement import issue
+    from asmevo.registry.signing.statement import issue
 
     release.execute("UPDATE replacement SET speedup = 9 WHERE candidate_id = 'second'")
     registry = Registry(release.path)

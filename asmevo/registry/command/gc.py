@@ -13,7 +13,7 @@ from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from asmevo.registry.retention import Collected
+    from asmevo.registry.retention.retention import Collected
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -38,7 +38,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
-    from asmevo.registry.retention import Retention
+    from asmevo.registry.retention.retention import Retention
 
     done = opened(arguments).collect(
         Retention(rejected_days=arguments.rejected_days, capture_bytes=arguments.capture_bytes,
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"schema_version": 1, "applied": arguments.apply, **dataclasses.asdict(done)})
         return FOUND
-    from asmevo.registry.tables import console
+    from asmevo.registry.display.tables import console
 
     console().print(_table(done, apply=arguments.apply))
     if done.busy:

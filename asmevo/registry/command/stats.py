@@ -23,8 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(found.document())
         return FOUND
 
-    from asmevo.registry.statistics_tables import statistics_shown
-    from asmevo.registry.tables import console, show, width_of
+    from asmevo.registry.display.statistics import statistics_shown
+    from asmevo.registry.display.tables import console, show, width_of
 
     out = console()
     show(out, *statistics_shown(found, width_of(out)))

@@ -16,7 +16,7 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.registry.audit.finding import FindingCode
 from asmevo.registry.audit.verify import Audit, verify
 from asmevo.registry.registry import Registry
-from asmevo.registry.trust import load_trust
+from asmevo.registry.signing.trust import load_trust
 from tests.registry.populated import Populated, populate
 
 

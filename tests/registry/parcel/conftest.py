@@ -13,7 +13,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.registry.parcel.export import export
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import load_signing_key
+from asmevo.registry.signing.keys import load_signing_key
 from tests.registry.populated import Populated, populate
 
 
