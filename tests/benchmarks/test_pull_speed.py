@@ -45,14 +45,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     run_id = registry.start_run(task="optimize", config="{}", seed=1, toolchain={},
                                 device="device-measured", device_source="measured")
 
-    def variant(number: int) -> CodeObject:
-        text = original.section(".text")
-        data = bytearray(original.data)
-        end = text.offset + text.size
-        data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")
-        return CodeObject.parse(bytes(data))
-
-    scene = Scene(registry, original, original.kernels[0].symbol, dispatch, run_id, variant)
+    scene = Scene(registry, original, original.kernels[0].symbol, dispatch, run_id)
     for number in range(1, REPLACEMENTS + 1):
         scene.commit(f"c{number}", number=number, speedup=1 + number / 100)
     registry.close()

@@ -11,7 +11,7 @@ from asmevo.registry.audit.finding import Finding, FindingCode, shown
 from asmevo.registry.database.models import ReplacementRow
 from asmevo.registry.errors import StatementError, StatementFault
 from asmevo.registry.replacement.evidence import missing_in
-from asmevo.registry.signing.issuer import MOST_SIGNATURES, check_signatures
+from asmevo.registry.signing.signatures import MOST_SIGNATURES, check_signatures
 from asmevo.registry.signing.statement import Blobs, Statement, check_statements
 from asmevo.registry.signing.trust import TrustList
 

@@ -12,7 +12,7 @@ from asmevo.registry.catalog.identities import Identity, identities
 from asmevo.registry.database.models import CandidateRow
 from asmevo.registry.records import CandidateStatus
 from asmevo.registry.replacement.selection import Selected, Selection, selected
-from asmevo.registry.rows.objects import dispatch_records, run_row
+from asmevo.registry.rows.runs import run_row
 from asmevo.registry.rows.searches import attempt_event
 from asmevo.registry.signing.signatures import SignatureRecord, signature_records
 
@@ -58,6 +58,8 @@ class Catalog:
 
     def dispatches(self, sha256s: Collection[str]) -> Mapping[str, DispatchRecord]:
         """Stored dispatches by SHA-256."""
+        from asmevo.registry.rows.dispatches import dispatch_records
+
         with self._database.read() as session:
             return dispatch_records(session, sha256s)
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlmodel import Session, col, select
 
 from asmevo.registry.database.models import CandidateRow, ReplacementRow, StatementRow
-from asmevo.registry.errors import StatementError, StatementFault
+from asmevo.registry.errors import BlobMissingError, StatementError, StatementFault
 from asmevo.registry.records import ReplacementRecord
 from asmevo.registry.replacement.listing import replacement_records
-from asmevo.registry.signing.issuer import MOST_SIGNATURES, Signature, check_signatures
+from asmevo.registry.signing.signatures import MOST_SIGNATURES, Signature, check_signatures
 from asmevo.registry.signing.statement import Blobs, Statement, check_statements, readable
+
+if TYPE_CHECKING:
+    from asmevo.registry.registry import Registry
+
+_SNAPSHOTS = 3
+"""How often what names a blob that is gone is looked up anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +43,23 @@ class Offer:
         return tuple(s.public_key for s in self.signatures if s.valid)
 
 
-def offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer, ...]:
-    """See `Registry.offers`.
+def offers(registry: Registry, original_sha256: str) -> tuple[Offer, ...]:
+    """The replacements of an original with all that `pull` asks of them, the best first.
 
     All of them are compared with their statements, not the best alone: which one that is depends
     on the rows of all. A statement without its replacement shows that its row was taken away.
+    Raises `StatementError` where the rows of one are not what its statement says.
     """
-    with readable():
-        return _offers(session, original_sha256, blobs)
+    for left in reversed(range(_SNAPSHOTS)):
+        try:
+            with registry.database.read() as session, readable():
+                return _offers(session, original_sha256, registry.blobs)
+        except StatementError as error:
+            # A statement may have been issued again, and gc have removed the former one, while
+            # this was looking at the rows of before.
+            if not left or not isinstance(error.__cause__, BlobMissingError):
+                raise
+    raise AssertionError
 
 
 def _offers(session: Session, original_sha256: str, blobs: Blobs) -> tuple[Offer, ...]:

@@ -91,12 +91,14 @@ def pull(registry: Registry | str | Path, *, original: str | Path, kernel: str |
 
     Raises `PullError`; `RegistryError` when registry, trust list or file cannot be read.
     """
+    from asmevo.registry.delivery.offers import offers as offers_of
+
     registry, policy = _opened(registry), _policy(policy)
     wanted = None if device is None else _target(device)
     trusted = find_trust(trust, registry.path)
     sha256, given = _original(original)
     try:
-        offers = registry.offers(sha256)
+        offers = offers_of(registry, sha256)
     except StatementError as error:
         raise PullError(PullRefusal.STATEMENT_MISMATCH, str(error)) from error
     offers = _of_one_kernel(offers, sha256, kernel)

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Select
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 from asmevo.registry.database.models import (
     CandidateRow,
@@ -65,12 +65,6 @@ def records_by_id(session: Session, ids: Collection[int]) -> dict[int, Replaceme
     """Replacements by the numbers of their rows."""
     query = _columns(judged=True).where(col(ReplacementRow.id).in_(ids))
     return {row[0]: _record(row) for row in session.execute(query)}
-
-
-def replacement_count(session: Session, wanted: ReplacementFilter) -> int:
-    """See `Registry.count_replacements`."""
-    return session.exec(select(func.count()).select_from(ReplacementRow)
-                        .where(*_conditions(wanted))).one()
 
 
 def _conditions(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:

@@ -11,17 +11,34 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from asmevo.codeobject.assembly import Edit
+from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.registry.blobs.store import is_sha256
+from asmevo.registry.blobs.store import StagedBlobs, is_sha256
 from asmevo.registry.database.models import CandidateRow, TimingRow, VerdictRow, now
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.records import CandidateRecord, CandidateStatus
-from asmevo.registry.rows.objects import json_object, json_value
+from asmevo.registry.rows.objects import add_object
+from asmevo.registry.rows.values import json_object, json_value
 
 
-def add_candidate(session: Session, record: CandidateRecord) -> None:
-    """Add the rows of a candidate, its verdicts and its timings; its parent must be stored."""
+def stored_candidate(record: CandidateRecord, blobs: StagedBlobs, assembly: str | None,
+                     built: CodeObject | None) -> CandidateRecord:
+    """The record of a candidate whose blobs are stored now."""
+    if record.status is CandidateStatus.COMMITTED:
+        raise RegistryError("a candidate is committed by commit_replacement only")
+    return dataclasses.replace(
+        record,
+        assembly_sha256=None if assembly is None else blobs.put(assembly.encode()),
+        object_sha256=None if built is None else blobs.put(built.data),
+        created=record.created or now())
+
+
+def add_candidate(session: Session, record: CandidateRecord, built: CodeObject | None) -> None:
+    """Add the rows of a candidate with its object, verdicts and timings; its parent must be stored.
+    """
+    if built is not None:
+        add_object(session, built, f"candidate {record.id}")
     if record.parent_id is not None:
         _check_parent(session, record, record.parent_id)
     session.add(CandidateRow(

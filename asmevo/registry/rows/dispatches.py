@@ -1,15 +1,60 @@
-"""A dispatch as blobs: a JSON description, and one blob for the bytes of each region."""
+"""Dispatches, to rows and blobs and back.
+
+A JSON description is one blob, and so are the bytes of each region.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 from typing import Any
+
+from sqlmodel import Session, col, select
 
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.registry.blobs.store import Blobs, StagedBlobs
+from asmevo.registry.database.models import DispatchRow
 from asmevo.registry.errors import RegistryError
+from asmevo.registry.records import DispatchRecord
 
 FORMAT = 1
+
+
+def dispatch_rows(dispatches: Sequence[Dispatch], blobs: StagedBlobs) -> list[DispatchRow]:
+    """The rows of dispatches, whose blobs are stored."""
+    return [DispatchRow(sha256=d.sha256, kernel=d.kernel, name=d.name, held_out=d.held_out,
+                        content_sha256=store_dispatch(d, blobs)) for d in dispatches]
+
+
+def add_dispatches(session: Session, rows: Sequence[DispatchRow]) -> None:
+    """Add dispatches; of one that is known already the labels are updated."""
+    for row in rows:
+        known = session.get(DispatchRow, row.sha256)
+        if known is None:
+            session.add(row)
+        else:
+            known.name, known.held_out = row.name, row.held_out
+            known.content_sha256 = row.content_sha256
+
+
+def dispatch_records(session: Session,
+                     sha256s: Collection[str]) -> dict[str, DispatchRecord]:
+    """The records of dispatches by SHA-256, as far as they are stored."""
+    rows = session.exec(select(DispatchRow).where(col(DispatchRow.sha256).in_(sha256s)))
+    return {row.sha256: DispatchRecord(row.sha256, row.kernel, row.name, row.held_out,
+                                       row.content_sha256, row.created) for row in rows}
+
+
+def stored_dispatch(session: Session, sha256: str, blobs: Blobs) -> Dispatch:
+    """A stored dispatch, verified. Raises `RegistryError`."""
+    row = session.get(DispatchRow, sha256)
+    if row is None:
+        raise RegistryError(f"the registry has no dispatch {sha256}")
+    dispatch = load_dispatch(row.content_sha256, blobs)
+    stored = (row.sha256, row.kernel, row.name, row.held_out)
+    if stored != (dispatch.sha256, dispatch.kernel, dispatch.name, dispatch.held_out):
+        raise RegistryError(f"the record of dispatch {row.sha256} does not match its content")
+    return dispatch
 
 
 def store_dispatch(dispatch: Dispatch, blobs: Blobs | StagedBlobs) -> str:

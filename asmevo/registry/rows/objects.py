@@ -1,56 +1,21 @@
-"""Rows that need no other package: objects, runs, replacements, and values that JSON can hold."""
+"""Code objects and what was recovered of them, to rows and back."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, cast
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from sqlmodel import Session, col, select
 
-from asmevo.registry.database.models import (
-    CandidateRow,
-    CodeObjectRow,
-    DispatchRow,
-    RecoveredObjectRow,
-    ReplacementRow,
-    RunRow,
-)
-from asmevo.registry.errors import RegistryError
-from asmevo.registry.records import (
-    DispatchRecord,
-    ObjectRecord,
-    RecoveredRecord,
-    RunRecord,
-    RunStatus,
-    Source,
-)
+from asmevo.registry.database.models import CodeObjectRow, RecoveredObjectRow
+from asmevo.registry.records import ObjectRecord, RecoveredRecord
+from asmevo.registry.rows.values import json_object
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
     from asmevo.gates.verdict import JsonValue
-
-
-def json_object(value: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """A copy that standard JSON can hold.
-
-    JSON has no infinities and no NaN; they become the strings ``inf``, ``-inf`` and ``nan``. Any
-    other type that JSON lacks raises `RegistryError`.
-    """
-    return {str(key): json_value(item) for key, item in value.items()}
-
-
-def json_value(value: object) -> Any:
-    """`json_object` for any value."""
-    if isinstance(value, Mapping):
-        return json_object(value)
-    if isinstance(value, list | tuple):
-        return [json_value(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(float(value))
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    raise RegistryError(f"a record holds a value of type {type(value).__name__}, which is not JSON")
 
 
 def add_object(session: Session, code_object: CodeObject, source: str) -> None:
@@ -62,43 +27,37 @@ def add_object(session: Session, code_object: CodeObject, source: str) -> None:
         session.flush()
 
 
+def object_records(session: Session, prefix: str) -> tuple[ObjectRecord, ...]:
+    """The code objects whose SHA-256 starts with ``prefix``."""
+    rows = session.exec(select(CodeObjectRow).where(
+        col(CodeObjectRow.sha256).startswith(prefix.lower(), autoescape=True)))
+    return tuple(object_record(row) for row in rows)
+
+
 def object_record(row: CodeObjectRow) -> ObjectRecord:
     """The record of a code object."""
     return ObjectRecord(row.sha256, row.isa, row.size, tuple(row.kernels), row.source, row.created)
 
 
-def recovered_record(row: RecoveredObjectRow) -> RecoveredRecord:
-    """The record of a recovered object."""
-    return RecoveredRecord(cast(int, row.id), row.code_object_sha256, row.assembly_sha256,
-                           row.report, row.toolchain, row.created)
+def add_recovered(session: Session, code_object_sha256: str, assembly_sha256: str,
+                  report: Mapping[str, JsonValue], toolchain: Mapping[str, JsonValue]) -> None:
+    """Add a recovered text unless the same toolchain has made the same."""
+    made_by = json_object(toolchain)
+    toolchain_sha256 = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()
+    if session.exec(select(RecoveredObjectRow).where(
+            RecoveredObjectRow.code_object_sha256 == code_object_sha256,
+            RecoveredObjectRow.assembly_sha256 == assembly_sha256,
+            RecoveredObjectRow.toolchain_sha256 == toolchain_sha256)).first() is None:
+        session.add(RecoveredObjectRow(
+            code_object_sha256=code_object_sha256, assembly_sha256=assembly_sha256,
+            report=json_object(report), toolchain=made_by, toolchain_sha256=toolchain_sha256))
 
 
-def dispatch_records(session: Session,
-                     sha256s: Collection[str]) -> dict[str, DispatchRecord]:
-    """The records of dispatches by SHA-256, as far as they are stored."""
-    rows = session.exec(select(DispatchRow).where(col(DispatchRow.sha256).in_(sha256s)))
-    return {row.sha256: DispatchRecord(row.sha256, row.kernel, row.name, row.held_out,
-                                       row.content_sha256, row.created) for row in rows}
-
-
-def run_row(session: Session, run_id: str) -> RunRow:
-    """The row of a run; raises `RegistryError` if there is none."""
-    row = session.get(RunRow, run_id)
-    if row is None:
-        raise RegistryError(f"the registry has no run '{run_id}'")
-    return row
-
-
-def run_record(row: RunRow) -> RunRecord:
-    """The record of a run."""
-    return RunRecord(row.id, row.task, RunStatus(row.status), row.started, row.finished,
-                     row.config_sha256, row.seed, row.package_version, row.toolchain, row.device,
-                     cast(Source, row.device_source))
-
-
-def refuse_if_committed(session: Session, run_id: str) -> None:
-    """Raise `RegistryError` once a candidate of a run is a replacement."""
-    if session.exec(select(ReplacementRow.id).join(CandidateRow)
-                    .where(CandidateRow.run_id == run_id)).first() is not None:
-        raise RegistryError(f"run '{run_id}' has replacements; its baseline is part of what was "
-                            "stated of them")
+def recovered_records(session: Session, code_object_sha256: str) -> tuple[RecoveredRecord, ...]:
+    """The recovered texts of a code object, oldest first."""
+    rows = session.exec(
+        select(RecoveredObjectRow)
+        .where(RecoveredObjectRow.code_object_sha256 == code_object_sha256)
+        .order_by(col(RecoveredObjectRow.id)))
+    return tuple(RecoveredRecord(cast(int, row.id), row.code_object_sha256, row.assembly_sha256,
+                                 row.report, row.toolchain, row.created) for row in rows)

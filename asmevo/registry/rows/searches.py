@@ -9,7 +9,8 @@ from sqlmodel import Session, col, select
 
 from asmevo.registry.database.models import RunRow, SearchEventRow
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.rows.objects import json_object, run_row
+from asmevo.registry.rows.runs import run_row
+from asmevo.registry.rows.values import json_object
 
 if TYPE_CHECKING:
     from asmevo.gates.verdict import JsonValue

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlmodel import Session, select
 
 from asmevo.registry.database.models import SignatureRow, StatementRow
 from asmevo.registry.errors import StatementError, StatementFault
-from asmevo.registry.signing.keys import Domain, SigningKey, load_signing_key, verifies
-from asmevo.registry.signing.statement import (
-    Blobs,
-    Statement,
-    check_statement,
-    check_statements,
-    issue,
-)
-
-MOST_SIGNATURES = 256
-"""Of one replacement; checking more would only keep whoever pulls busy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A signature as stored; ``valid`` if it is that key's of the current statement."""
-
-    candidate_id: str
-    public_key: str
-    valid: bool
+from asmevo.registry.signing.keys import SigningKey, load_signing_key
+from asmevo.registry.signing.signatures import add_signature
+from asmevo.registry.signing.statement import Blobs, check_statement, check_statements, issue
 
 
 class Issuer:
@@ -92,33 +74,3 @@ class Issuer:
             return 0
         return sum(add_signature(session, candidate_id, sha256, key)
                    for candidate_id, sha256 in sorted(hashes.items()))
-
-
-def add_signature(session: Session, candidate_id: str, sha256: str, key: SigningKey) -> bool:
-    """Sign a statement unless that key has; returns whether it had not."""
-    known = session.exec(select(SignatureRow).where(
-        SignatureRow.candidate_id == candidate_id, SignatureRow.public_key == key.public_key,
-        SignatureRow.statement_sha256 == sha256)).first()
-    signature = key.sign(Domain.STATEMENT, sha256)
-    if known is not None and known.signature == signature:
-        return False
-    row = known or SignatureRow(candidate_id=candidate_id, public_key=key.public_key,
-                                statement_sha256=sha256, signature=signature)
-    row.signature = signature
-    session.add(row)
-    session.flush()
-    return True
-
-
-def check_signatures(session: Session, statement: Statement) -> tuple[Signature, ...]:
-    """All signatures of a replacement; one of an earlier statement is not valid."""
-    rows = session.exec(select(SignatureRow.public_key, SignatureRow.statement_sha256,
-                               SignatureRow.signature)
-                        .where(SignatureRow.candidate_id == statement.candidate_id)
-                        .order_by(SignatureRow.public_key)
-                        .limit(MOST_SIGNATURES + 1))
-    return tuple(
-        Signature(statement.candidate_id, str(key),
-                  sha256 == statement.sha256
-                  and verifies(str(key), str(signature), Domain.STATEMENT, statement.sha256))
-        for key, sha256, signature in rows)

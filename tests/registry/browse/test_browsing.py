@@ -21,25 +21,15 @@ from typing import Any
 
 import pytest
 
-from asmevo.codeobject.container import CodeObject
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.command.line import main
 from asmevo.registry.registry import Registry
 from asmevo.registry.replacement.selection import Selection
 from tests.registry.documents import check_document
-from tests.registry.populated import Populated, populate
+from tests.registry.populated import Populated
 
 SECRET = "s3cr/et"
 URLS = [f"postgresql+psycopg://user:{SECRET}@host/db", f"postgresql://u@h/db?password={SECRET}"]
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory, original: CodeObject) -> Populated:
-    """Made once and copied for every test."""
-    folder = tmp_path_factory.mktemp("pristine")
-    made = populate(folder / "registry", original, folder / "key")
-    made.registry.close()
-    return made
 
 
 @pytest.fixture
@@ -325,3 +315,16 @@ def test_options_stand_before_or_behind_the_command(populated: Populated, tmp_pa
     monkeypatch.setenv("ASMEVO_BLOBS", str(tmp_path / "none"))
     _, out, _ = run("show", populated.original.sha256, "--registry", path)
     assert "content      missing" in out
+
+
+@pytest.mark.parametrize("spelt", ["{}", "file://{}"])
+def test_a_folder_of_blobs_is_the_same_for_a_path_and_a_url(
+        populated: Populated, tmp_path: Path, spelt: str) -> None:
+    path, contents = populated.registry.path, tmp_path / "contents"
+    (path / "blobs").rename(contents)
+    sha256 = populated.original.sha256
+    assert (contents / sha256[:2] / f"{sha256}.zst").is_file()
+    shown = [run("show", sha256, "--registry", given, "--blobs", spelt.format(contents))
+             for given in (path, f"sqlite:///{path / 'asmevo.db'}")]
+    assert shown[0] == shown[1]
+    assert "content      verified" in shown[0][1]

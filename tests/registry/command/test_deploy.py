@@ -13,7 +13,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import TimingSource
 from asmevo.registry.registry import Registry
-from tests.deploy.conftest import look_up, snapshot, variant
+from tests.deploy.conftest import look_up, snapshot
 from tests.registry.command.test_cli import run
 from tests.registry.conftest import Scene, make_dispatch
 
@@ -208,8 +208,7 @@ def test_triton_from_the_registry_to_its_lookup(registry: Registry, tmp_path: Pa
     registry.record_dispatches([dispatch])
     run_id = registry.start_run(task="optimize", config="a: 1\n", seed=1, toolchain={},
                                 device="device-measured", device_source="measured")
-    scene = Scene(registry, original, "softmax", dispatch, run_id,
-                  lambda number: CodeObject.parse(variant(original.data, number)))
+    scene = Scene(registry, original, "softmax", dispatch, run_id)
     best = scene.commit("c", number=1)
     before = snapshot(cache)
     done = deploy(scene, "triton", cache, "--copy-to", tmp_path / "copy")

@@ -145,9 +145,7 @@ def flagged(scene: Scene, flags: int) -> None:
         data[48:52] = flags.to_bytes(4, "little")
         return CodeObject.parse(bytes(data))
 
-    made = scene.variant
     scene.original = with_flags(scene.original)
-    scene.variant = lambda number: with_flags(made(number))
     scene.registry.record_original(scene.original, "flagged")
 
 

@@ -15,6 +15,7 @@ from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.blobs.store import BlobStore
 from asmevo.registry.command.line import main
 from asmevo.registry.database.models import Table
+from asmevo.registry.delivery.offers import offers
 from asmevo.registry.delivery.pull import pull
 from asmevo.registry.errors import QuotaError, RegistryError
 from asmevo.registry.records import CandidateRecord, CandidateStatus, RunStatus
@@ -314,7 +315,7 @@ def test_a_reader_that_is_overtaken(family: Scene, monkeypatch: pytest.MonkeyPat
         return real(self, sha256)
 
     monkeypatch.setattr(BlobStore, "get", get)
-    [offer] = family.registry.offers(family.original.sha256)
+    [offer] = offers(family.registry, family.original.sha256)
     assert offer.statement is not None
     assert offer.statement.sha256 == read[-1] != read[0]
     other.close()
