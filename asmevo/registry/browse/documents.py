@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from asmevo.device.device import Timing
     from asmevo.registry.browse.ancestry import Step
+    from asmevo.registry.catalog.statistics import Statistics
     from asmevo.registry.delivery.pull import Replacement
     from asmevo.registry.records import (
         CandidateRecord,
@@ -73,6 +74,11 @@ def _lineage(run: RunRecord, candidates: Sequence[CandidateRecord],
              speedups: Mapping[str, float]) -> dict[str, Any]:
     return {"run": _fields(run), "candidates": [
         {**candidate_entry(c), "speedup": speedups.get(c.id)} for c in candidates]}
+
+
+def statistics_document(found: Statistics) -> dict[str, Any]:
+    """``stats``."""
+    return _document(**dataclasses.asdict(found))
 
 
 def pull_document(found: Replacement, output: str) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import String, case, cast, func
 from sqlmodel import Session, col, select
@@ -88,12 +87,6 @@ class Statistics:
     replacements: Mapping[str, Mapping[str, int]]
     speedups: Sequence[KernelSpeedups]
     growth: Sequence[Growth]
-
-    def document(self) -> dict[str, Any]:
-        """``stats``."""
-        from asmevo.registry.browse.documents import SCHEMA_VERSION
-
-        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
 
 
 def statistics(session: Session, storage: Sequence[Stored]) -> Statistics:

@@ -20,7 +20,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     found = opened(arguments).statistics()
     if arguments.json:
-        print_json(found.document())
+        from asmevo.registry.browse.documents import statistics_document
+
+        print_json(statistics_document(found))
         return FOUND
 
     from asmevo.registry.display.statistics import statistics_shown
