@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from asmevo.registry.errors import PullError, PullRefusal
 
 if TYPE_CHECKING:
-    from asmevo.registry.replacement import Policy, Replacement, Skipped, pull
+    from asmevo.registry.delivery.pull import Policy, Replacement, Skipped, pull
 
 __all__ = ["Policy", "PullError", "PullRefusal", "Replacement", "Skipped", "pull"]
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        from asmevo.registry import replacement
+        from asmevo.registry.delivery import pull as module
 
-        return getattr(replacement, name)
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

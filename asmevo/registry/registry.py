@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
-import asmevo
-from asmevo.registry.backend import backend
-from asmevo.registry.blobs import Blobs, BlobStore, StagedBlobs
-from asmevo.registry.database import Database
-from asmevo.registry.errors import BlobMissingError, RegistryError, StatementError
-from asmevo.registry.fsspec_blobs import blobs_at
-from asmevo.registry.issuer import Issuer
-from asmevo.registry.models import (
+from asmevo.registry.blobs.fsspec_store import blobs_at
+from asmevo.registry.blobs.store import Blobs, BlobStore, StagedBlobs
+from asmevo.registry.database.backend import backend
+from asmevo.registry.database.database import Database
+from asmevo.registry.database.models import (
     CandidateRow,
     CodeObjectRow,
-    DispatchRow,
-    RecoveredObjectRow,
-    RunRow,
     TimingRow,
     now,
 )
+from asmevo.registry.errors import RegistryError
 from asmevo.registry.records import (
     CandidateRecord,
-    CandidateStatus,
     CaptureReason,
     CaptureRecord,
     ObjectRecord,
@@ -41,15 +31,21 @@ from asmevo.registry.records import (
     RunStatus,
     Source,
 )
-from asmevo.registry.rows import (
+from asmevo.registry.rows.objects import (
     add_object,
-    json_object,
+    add_recovered,
     object_record,
-    recovered_record,
+    object_records,
+    recovered_records,
+)
+from asmevo.registry.rows.runs import (
+    new_run,
     refuse_if_committed,
     run_record,
+    run_records,
     run_row,
 )
+from asmevo.registry.signing.issuer import Issuer
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
@@ -57,16 +53,12 @@ if TYPE_CHECKING:
     from asmevo.dispatch.captured.capture import Capture
     from asmevo.dispatch.dispatch import Dispatch
     from asmevo.gates.verdict import JsonValue, Verdict
-    from asmevo.registry.catalog import Catalog
+    from asmevo.registry.catalog.catalog import Catalog
+    from asmevo.registry.catalog.statistics import Statistics
     from asmevo.registry.judgement import Judgement
-    from asmevo.registry.offers import Offer
-    from asmevo.registry.replacements import ReplacementFilter
-    from asmevo.registry.retention import Collected, Retention
-    from asmevo.registry.signing import SigningKey
-    from asmevo.registry.statistics import Statistics
-
-_SNAPSHOTS = 3
-"""How often what names a blob that is gone is looked up anew."""
+    from asmevo.registry.replacement.listing import ReplacementFilter
+    from asmevo.registry.retention.retention import Collected, Retention
+    from asmevo.registry.signing.keys import SigningKey
 
 
 class Registry:
@@ -132,7 +124,7 @@ class Registry:
     @property
     def catalog(self) -> Catalog:
         """What can be looked up in the database beside what a search needs."""
-        from asmevo.registry.catalog import Catalog
+        from asmevo.registry.catalog.catalog import Catalog
 
         return Catalog(self._database)
 
@@ -145,8 +137,8 @@ class Registry:
 
     def statistics(self) -> Statistics:
         """The registry in numbers."""
-        from asmevo.registry.statistics import statistics
-        from asmevo.registry.storage import kinds, stored
+        from asmevo.registry.catalog.statistics import statistics
+        from asmevo.registry.catalog.storage import kinds, stored
 
         with self._database.read() as session:
             return statistics(session, stored(self._blobs, kinds(session, self._blobs)))
@@ -168,20 +160,10 @@ class Registry:
 
         The same text by the same toolchain is stored once.
         """
-        toolchain = json_object(toolchain)
-        toolchain_sha256 = _digest(json.dumps(toolchain, sort_keys=True))
         blobs = StagedBlobs(self._blobs)
         assembly_sha256 = blobs.put(assembly.encode())
         with self._writing(blobs) as session:
-            known = session.exec(select(RecoveredObjectRow).where(
-                RecoveredObjectRow.code_object_sha256 == code_object_sha256,
-                RecoveredObjectRow.assembly_sha256 == assembly_sha256,
-                RecoveredObjectRow.toolchain_sha256 == toolchain_sha256)).first()
-            if known is None:
-                session.add(RecoveredObjectRow(
-                    code_object_sha256=code_object_sha256, assembly_sha256=assembly_sha256,
-                    report=json_object(report), toolchain=toolchain,
-                    toolchain_sha256=toolchain_sha256))
+            add_recovered(session, code_object_sha256, assembly_sha256, report, toolchain)
         return assembly_sha256
 
     def record_dispatches(self, dispatches: Sequence[Dispatch]) -> tuple[str, ...]:
@@ -189,23 +171,13 @@ class Registry:
 
         The labels (name, held out) of a dispatch that is known already are updated.
         """
-        from asmevo.registry.content import store_dispatch
+        from asmevo.registry.rows.dispatches import add_dispatches, dispatch_rows
 
         blobs = StagedBlobs(self._blobs)
-        rows = [
-            DispatchRow(sha256=d.sha256, kernel=d.kernel, name=d.name, held_out=d.held_out,
-                        content_sha256=store_dispatch(d, blobs))
-            for d in dispatches
-        ]
+        rows = dispatch_rows(dispatches, blobs)
         hashes = tuple(row.sha256 for row in rows)
         with self._writing(blobs) as session:
-            for row in rows:
-                known = session.get(DispatchRow, row.sha256)
-                if known is None:
-                    session.add(row)
-                else:
-                    known.name, known.held_out = row.name, row.held_out
-                    known.content_sha256 = row.content_sha256
+            add_dispatches(session, rows)
         return hashes
 
     def record_capture(self, capture: Capture, *, held_out: bool = False) -> str:
@@ -213,7 +185,7 @@ class Registry:
 
         Raises `QuotaError` for one more than ``max_capture_bytes`` has room for.
         """
-        from asmevo.registry.captures import add_capture, capture_row, check_quota
+        from asmevo.registry.rows.captures import add_capture, capture_row, check_quota
 
         quota = self._max_capture_bytes
         if quota is not None and self._database.exists():
@@ -233,7 +205,7 @@ class Registry:
 
         It is held out from then on. ``None`` when the kernel has as many as are kept, or as large.
         """
-        from asmevo.registry.captures import add_capture, capture_row, has_room, is_known
+        from asmevo.registry.rows.captures import add_capture, capture_row, has_room, is_known
 
         blobs = StagedBlobs(self._blobs)
         row = capture_row(capture, blobs, reason=CaptureReason.COUNTEREXAMPLE, held_out=True,
@@ -254,16 +226,13 @@ class Registry:
         """
         from asmevo.registry.names import without_secrets
 
-        started = now()
-        run_id = f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
         blobs = StagedBlobs(self._blobs)
-        config_sha256 = blobs.put(without_secrets(config).encode())
+        row = new_run(
+            task=task, config_sha256=blobs.put(without_secrets(config).encode()), seed=seed,
+            toolchain=toolchain, device=device, device_source=str(device_source))
+        run_id = row.id
         with self._writing(blobs) as session:
-            session.add(RunRow(
-                id=run_id, task=task, status=RunStatus.RUNNING.value, started=started,
-                config_sha256=config_sha256, seed=seed, package_version=asmevo.__version__,
-                toolchain=json_object(toolchain), device=device,
-                device_source=str(device_source)))
+            session.add(row)
         return run_id
 
     def finish_run(self, run_id: str, status: RunStatus) -> None:
@@ -286,7 +255,7 @@ class Registry:
         SHA-256. Raises `RegistryError` once the run has committed something: the baseline is part
         of what was stated of it.
         """
-        from asmevo.registry.candidates import timing_row
+        from asmevo.registry.rows.candidates import timing_row
 
         with self._database.write() as session:
             refuse_if_committed(session, run_id)
@@ -301,14 +270,12 @@ class Registry:
         got. Run, original, parent and timed dispatches must be stored. Returns the record as
         stored, with hashes and time.
         """
-        from asmevo.registry.candidates import add_candidate
+        from asmevo.registry.rows.candidates import add_candidate, stored_candidate
 
         blobs = StagedBlobs(self._blobs)
-        record = _stored(blobs, record, assembly, built)
+        record = stored_candidate(record, blobs, assembly, built)
         with self._writing(blobs) as session:
-            if built is not None:
-                add_object(session, built, f"candidate {record.id}")
-            add_candidate(session, record)
+            add_candidate(session, record, built)
         return record
 
     def record_search(self, run_id: str, events: Sequence[Mapping[str, JsonValue]], *,
@@ -321,18 +288,16 @@ class Registry:
         replacement as well, ``judged`` so, as `commit_replacement` does. All of it is
         recorded, or nothing; it survives a killed process, and with a replacement a power failure.
         """
-        from asmevo.registry.candidates import add_candidate
-        from asmevo.registry.commits import commit
-        from asmevo.registry.search_events import add_events
+        from asmevo.registry.replacement.commit import commit
+        from asmevo.registry.rows.candidates import add_candidate, stored_candidate
+        from asmevo.registry.rows.searches import add_events
 
         blobs = StagedBlobs(self._blobs)
         if candidate is not None:
-            candidate = _stored(blobs, candidate, assembly, built)
+            candidate = stored_candidate(candidate, blobs, assembly, built)
         with self._writing(blobs, relaxed=speedup is None) as session:
             if candidate is not None:
-                if built is not None:
-                    add_object(session, built, f"candidate {candidate.id}")
-                add_candidate(session, candidate)
+                add_candidate(session, candidate, built)
                 if speedup is not None:
                     session.flush()
                     commit(session, self._issuer, candidate.id, speedup, judged)
@@ -346,7 +311,7 @@ class Registry:
         and inputs that its verdicts come from, without which `pull` takes it for weak. Raises
         `RegistryError` when evidence is missing or ``speedup`` is not a positive number.
         """
-        from asmevo.registry.commits import commit
+        from asmevo.registry.replacement.commit import commit
 
         with self._database.write() as session:
             return commit(session, self._issuer, candidate_id, speedup, judged)
@@ -358,16 +323,10 @@ class Registry:
         It is withdrawn unless ``confirmed``. The replacement is stated and signed anew. Raises
         `RegistryError` for one that is not committed, or that its statement does not agree with.
         """
-        from asmevo.registry.second_timings import add_second_timing
+        from asmevo.registry.replacement.second_timings import time_again
 
-        if confirmed and not (verdict.passed and speedup is not None and speedup > 0):
-            raise RegistryError(f"candidate '{candidate_id}' is not confirmed by a second timing "
-                                f"that says {verdict.outcome}")
         with self._database.write() as session:
-            stated = self._issuer.is_stated(session, candidate_id)
-            add_second_timing(session, candidate_id, speedup, verdict, confirmed=confirmed)
-            if stated:
-                self._issuer.issue(session, candidate_id)
+            time_again(session, self._issuer, candidate_id, speedup, verdict, confirmed=confirmed)
 
     def sign(self, candidate_ids: Collection[str], key: SigningKey | None, *,
              state: bool = False) -> int:
@@ -381,7 +340,7 @@ class Registry:
 
     def collect(self, retention: Retention, *, apply: bool = False) -> Collected:
         """Find what need not be kept, and with ``apply`` remove it; see `retention`."""
-        from asmevo.registry.retention import collect
+        from asmevo.registry.retention.retention import collect
 
         return collect(self._database, self._blobs, self.path, retention, apply=apply)
 
@@ -396,9 +355,7 @@ class Registry:
     def find_objects(self, prefix: str) -> tuple[ObjectRecord, ...]:
         """The code objects whose SHA-256 starts with ``prefix``."""
         with self._database.read() as session:
-            rows = session.exec(select(CodeObjectRow).where(
-                col(CodeObjectRow.sha256).startswith(prefix.lower(), autoescape=True)))
-            return tuple(object_record(row) for row in rows)
+            return object_records(session, prefix)
 
     def load_object(self, sha256: str) -> bytes:
         """The bytes of a code object, verified against its hash."""
@@ -414,40 +371,19 @@ class Registry:
     def recovered(self, code_object_sha256: str) -> tuple[RecoveredRecord, ...]:
         """The recovered versions of a code object, oldest first."""
         with self._database.read() as session:
-            rows = session.exec(
-                select(RecoveredObjectRow)
-                .where(RecoveredObjectRow.code_object_sha256 == code_object_sha256)
-                .order_by(col(RecoveredObjectRow.id)))
-            return tuple(recovered_record(row) for row in rows)
+            return recovered_records(session, code_object_sha256)
 
     def load_dispatch(self, sha256: str) -> Dispatch:
         """Rebuild a dispatch from its blobs; it has the hash it was stored under."""
+        from asmevo.registry.rows.dispatches import stored_dispatch
+
         with self._database.read() as session:
-            row = session.get(DispatchRow, sha256)
-            if row is None:
-                raise RegistryError(f"the registry has no dispatch {sha256}")
-            return self._dispatch(row)
-
-    def load_dispatches(self, kernel: str) -> tuple[Dispatch, ...]:
-        """All dispatches of a kernel, in the order they were first recorded."""
-        with self._database.read() as session:
-            rows = session.exec(select(DispatchRow).where(DispatchRow.kernel == kernel)
-                                .order_by(col(DispatchRow.created), col(DispatchRow.sha256)))
-            return tuple(self._dispatch(row) for row in rows)
-
-    def _dispatch(self, row: DispatchRow) -> Dispatch:
-        from asmevo.registry.content import load_dispatch
-
-        dispatch = load_dispatch(row.content_sha256, self._blobs)
-        stored = (row.sha256, row.kernel, row.name, row.held_out)
-        if stored != (dispatch.sha256, dispatch.kernel, dispatch.name, dispatch.held_out):
-            raise RegistryError(f"the record of dispatch {row.sha256} does not match its content")
-        return dispatch
+            return stored_dispatch(session, sha256, self._blobs)
 
     def captures(self, original_sha256: str | None = None,
                  kernel: str | None = None) -> tuple[CaptureRecord, ...]:
         """Captures by original and kernel, oldest first; none where there is no registry yet."""
-        from asmevo.registry.captures import capture_records
+        from asmevo.registry.rows.captures import capture_records
 
         if not self._database.exists():
             return ()
@@ -456,7 +392,7 @@ class Registry:
 
     def load_capture(self, sha256: str) -> Capture:
         """A stored capture with its memory, verified."""
-        from asmevo.registry.captures import load_capture
+        from asmevo.registry.rows.captures import load_capture
 
         with self._database.read() as session:
             return load_capture(session, sha256, self._blobs)
@@ -468,30 +404,26 @@ class Registry:
 
     def runs(self, *, original_sha256: str | None = None) -> tuple[RunRecord, ...]:
         """All runs, or those with candidates of an original, newest first."""
-        query = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id))
-        if original_sha256 is not None:
-            query = query.where(col(RunRow.id).in_(select(CandidateRow.run_id).where(
-                CandidateRow.original_sha256 == original_sha256)))
         with self._database.read() as session:
-            return tuple(run_record(row) for row in session.exec(query))
+            return run_records(session, original_sha256)
 
     def search_events(self, run_id: str) -> tuple[Mapping[str, JsonValue], ...]:
         """The events of a search, in order."""
-        from asmevo.registry.search_events import event_records
+        from asmevo.registry.rows.searches import event_records
 
         with self._database.read() as session:
             return event_records(session, run_id)
 
     def searches(self) -> tuple[tuple[RunRecord, Mapping[str, JsonValue]], ...]:
         """All runs that searched, newest first, each with its first event."""
-        from asmevo.registry.search_events import first_events
+        from asmevo.registry.rows.searches import first_events
 
         with self._database.read() as session:
             return tuple((run_record(row), data) for row, data in first_events(session))
 
     def baseline(self, run_id: str) -> tuple[Timing, ...]:
         """The timings of the original that a run took."""
-        from asmevo.registry.candidates import timing_records
+        from asmevo.registry.rows.candidates import timing_records
 
         with self._database.read() as session:
             return timing_records(session, (col(TimingRow.run_id) == run_id)
@@ -499,7 +431,7 @@ class Registry:
 
     def lineage(self, run_id: str) -> tuple[CandidateRecord, ...]:
         """The candidates of a run, oldest first, with their evidence."""
-        from asmevo.registry.candidates import candidate_records
+        from asmevo.registry.rows.candidates import candidate_records
 
         with self._database.read() as session:
             run_row(session, run_id)
@@ -507,7 +439,7 @@ class Registry:
 
     def candidate(self, candidate_id: str) -> CandidateRecord:
         """One candidate with its evidence."""
-        from asmevo.registry.candidates import candidate_records
+        from asmevo.registry.rows.candidates import candidate_records
 
         with self._database.read() as session:
             found = candidate_records(session, col(CandidateRow.id) == candidate_id)
@@ -522,72 +454,14 @@ class Registry:
         ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
         their judgement, and so with weaknesses that say it is not known.
         """
-        from asmevo.registry.replacements import replacement_records
+        from asmevo.registry.replacement.listing import replacement_records
 
         with self._database.read() as session:
             return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
 
-    def count_replacements(self, **wanted: Unpack[ReplacementFilter]) -> int:
-        """How many `replacements` there are without ``limit`` and ``offset``."""
-        from asmevo.registry.replacements import replacement_count
-
-        with self._database.read() as session:
-            return replacement_count(session, wanted)
-
-    def offers(self, original_sha256: str) -> tuple[Offer, ...]:
-        """The replacements of an original with all that `pull` asks of them, the best first.
-
-        Raises `StatementError` where the rows of one are not what its statement says.
-        """
-        from asmevo.registry.offers import offers
-
-        for left in reversed(range(_SNAPSHOTS)):
-            try:
-                with self._database.read() as session:
-                    return offers(session, original_sha256, self._blobs)
-            except StatementError as error:
-                # A statement may have been issued again, and gc have removed the former one, while
-                # this was looking at the rows of before.
-                if not left or not isinstance(error.__cause__, BlobMissingError):
-                    raise
-        raise AssertionError
-
-    def find_replacement(self, original_sha256: str, kernel: str | None = None, *,
-                         isa: str | None = None, allow_modelled: bool = False,
-                         allow_weaker: bool = False) -> ReplacementRecord | None:
-        """The best replacement of an original, or None.
-
-        Measured speedups and modelled ones are not comparable: a modelled one is only ever
-        returned when it is allowed *and* nothing was measured. ``allow_weaker`` admits what was
-        judged by less than the default gates.
-        """
-        found = self.replacements(original_sha256=original_sha256, kernel=kernel)
-        allowed = [r for r in found
-                   if not r.withdrawn and (isa is None or r.isa == isa)
-                   and (allow_weaker or not r.weaknesses)
-                   and (allow_modelled or r.timing_source == "measured")]
-        return min(allowed, default=None,
-                   key=lambda r: (r.timing_source != "measured", -r.speedup, r.id))
-
-
-def _stored(blobs: StagedBlobs, record: CandidateRecord, assembly: str | None,
-        built: CodeObject | None) -> CandidateRecord:
-    """The record of a candidate whose blobs are stored now."""
-    if record.status is CandidateStatus.COMMITTED:
-        raise RegistryError("a candidate is committed by commit_replacement only")
-    return replace(
-        record,
-        assembly_sha256=None if assembly is None else blobs.put(assembly.encode()),
-        object_sha256=None if built is None else blobs.put(built.data),
-        created=record.created or now(),
-    )
 
 
 def _unpickled(path: str, url: str | None, blobs_url: str | None, busy_timeout_s: float,
                signing_key: str | None, max_capture_bytes: int | None) -> Registry:
     return Registry(path, url, blobs_url, busy_timeout_s=busy_timeout_s, signing_key=signing_key,
                     max_capture_bytes=max_capture_bytes)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

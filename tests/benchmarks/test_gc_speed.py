@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from asmevo.registry.blob_format import blob_name, compressed
-from asmevo.registry.models import CandidateRow, CodeObjectRow
+from asmevo.registry.blobs.format import blob_name, compressed
+from asmevo.registry.database.models import CandidateRow, CodeObjectRow
 from asmevo.registry.records import RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.retention import Retention
+from asmevo.registry.retention.retention import Retention
 
 CANDIDATES, FORGOTTEN = 10_000, 5_000
 NOTHING = Retention(rejected_days=None, grace_s=1e9)

@@ -18,7 +18,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.registry import pull
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.registry.conftest import Scene, make_dispatch
 
 REPLACEMENTS = 30  # of one original, as a few searches leave them
@@ -45,14 +45,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     run_id = registry.start_run(task="optimize", config="{}", seed=1, toolchain={},
                                 device="device-measured", device_source="measured")
 
-    def variant(number: int) -> CodeObject:
-        text = original.section(".text")
-        data = bytearray(original.data)
-        end = text.offset + text.size
-        data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")
-        return CodeObject.parse(bytes(data))
-
-    scene = Scene(registry, original, original.kernels[0].symbol, dispatch, run_id, variant)
+    scene = Scene(registry, original, original.kernels[0].symbol, dispatch, run_id)
     for number in range(1, REPLACEMENTS + 1):
         scene.commit(f"c{number}", number=number, speedup=1 + number / 100)
     registry.close()

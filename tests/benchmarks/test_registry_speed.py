@@ -21,7 +21,7 @@ import pytest
 from sqlmodel import Session
 
 from asmevo.codeobject.target import Target
-from asmevo.registry.models import (
+from asmevo.registry.database.models import (
     CandidateRow,
     CodeObjectRow,
     JudgementRow,
@@ -32,13 +32,13 @@ from asmevo.registry.models import (
 )
 from asmevo.registry.records import ReplacementStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.selection import Order, Selection
+from asmevo.registry.replacement.selection import Order, Selection
 from tests.registry.conftest import STRICT
 from tests.registry.postgresql import Server, running_server
 
 if TYPE_CHECKING:
     from asmevo.codeobject.container import CodeObject
-    from asmevo.registry.replacements import ReplacementFilter
+    from asmevo.registry.replacement.listing import ReplacementFilter
 
 ROWS = 10_000
 REPLACEMENTS = 100_000
@@ -190,11 +190,6 @@ def test_list(benchmark: Any, full: Registry, name: str) -> None:
     assert bool(found) == (name != "unknown-device")
 
 
-@pytest.mark.parametrize("name", ["nothing", "device", "min-speedup"])
-def test_count(benchmark: Any, full: Registry, name: str) -> None:
-    assert benchmark(lambda: full.count_replacements(**FILTERS[name])) > PAGE
-
-
 def test_last_page(benchmark: Any, full: Registry) -> None:
     assert len(benchmark(lambda: full.replacements(limit=PAGE, offset=REPLACEMENTS - 1))) == 1
 
@@ -207,7 +202,7 @@ def test_list_all(benchmark: Any, full: Registry, judged: bool) -> None:
 
 
 def test_find_one_to_pull(benchmark: Any, full: Registry) -> None:
-    assert benchmark(lambda: full.find_replacement(digest(5))) is not None
+    assert benchmark(lambda: full.replacements(original_sha256=digest(5)))
 
 
 def test_open(benchmark: Any, registry: Registry, url: str | None) -> None:

@@ -20,7 +20,7 @@ from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Rol
 from asmevo.registry.audit.verify import verify
 from asmevo.registry.records import CandidateRecord, CandidateStatus
 from asmevo.registry.registry import Registry
-from tests.registry.populated import variant
+from tests.registry.conftest import variant
 
 OBJECTS = 300
 DISPATCHES = 6
@@ -47,7 +47,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
         registry.record_candidate(CandidateRecord(
             id=f"c{number}", run_id=run_id, original_sha256=original.sha256, kernel=kernel,
             edits=(), rule="r", direction="d", rationale="", status=CandidateStatus.REJECTED),
-            assembly="".join(lines), built=variant(original, number))
+            assembly="".join(lines), built=CodeObject.parse(variant(original.data, number)))
     return registry
 
 

@@ -19,7 +19,7 @@ import pytest
 from asmevo.codeobject.container import CodeObject
 from asmevo.deploy.deployment import Supply
 from asmevo.deploy.substitute import Substitute
-from tests.registry.conftest import unprivileged
+from tests.registry.conftest import unprivileged, variant
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,16 +104,6 @@ def open_path() -> Iterator[Path]:
 @pytest.fixture
 def as_user() -> Callable[[], AbstractContextManager[None]]:
     return unprivileged
-
-
-def variant(data: bytes, number: int = 1) -> bytes:
-    """Another valid object of the same interface: the nop behind the end of its code differs."""
-    parsed = CodeObject.parse(data)
-    text = parsed.section(".text")
-    changed = bytearray(data)
-    end = text.offset + text.size
-    changed[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
-    return bytes(changed)
 
 
 def substitute(data: bytes, number: int = 1, /, **changes: object) -> Substitute:

@@ -6,7 +6,7 @@ import pytest
 
 from asmevo.deploy.check import check_alike
 from asmevo.deploy.errors import DeployError, DeployRefusal
-from tests.deploy.conftest import variant
+from tests.registry.conftest import variant
 
 
 def code(original: bytes, replacement: bytes) -> DeployRefusal:

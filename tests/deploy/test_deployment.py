@@ -22,7 +22,8 @@ from asmevo.deploy.status import State, tree_status
 from asmevo.deploy.substitute import Substitute
 from asmevo.deploy.tree import STATE, Tree
 from asmevo.errors import AsmEvoError
-from tests.deploy.conftest import Originals, snapshot, substitute, variant
+from tests.deploy.conftest import Originals, snapshot, substitute
+from tests.registry.conftest import variant
 
 ONE, TWO = "a/one.co", "b/two.co"
 

@@ -23,6 +23,7 @@ from asmevo.registry.records import CandidateRecord, CandidateStatus, Replacemen
 from asmevo.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from tests.registry.populated import Populated
     from tests.registry.postgresql import Server
 
 STRICT = Judgement(
@@ -48,16 +49,13 @@ def original() -> CodeObject:
     return CodeObject.parse(Path(str(path)).read_bytes())
 
 
-@pytest.fixture
-def variant(original: CodeObject) -> Callable[[int], CodeObject]:
-    """Objects that differ from the original in the last instruction's bytes only."""
-    def make(number: int) -> CodeObject:
-        text = original.section(".text")
-        data = bytearray(original.data)
-        end = text.offset + text.size
-        data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
-        return CodeObject.parse(bytes(data))
-    return make
+def variant(data: bytes, number: int = 1) -> bytes:
+    """Another valid object of the same interface: the nop behind the end of its code differs."""
+    text = CodeObject.parse(data).section(".text")
+    changed = bytearray(data)
+    end = text.offset + text.size
+    changed[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
+    return bytes(changed)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -119,7 +117,10 @@ class Scene:
     kernel: str
     dispatch: Dispatch
     run_id: str
-    variant: Callable[[int], CodeObject]
+
+    def variant(self, number: int) -> CodeObject:
+        """An object that differs from the original in the last instruction's bytes only."""
+        return CodeObject.parse(variant(self.original.data, number))
 
     def other_dispatch(self, **labels: Any) -> Dispatch:
         """A dispatch of the same kernel; equal to the stored one without ``labels``."""
@@ -150,9 +151,19 @@ class Scene:
         return self.registry.commit_replacement(name, speedup, judged)
 
 
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory, original: CodeObject) -> Populated:
+    """A registry with something of everything in it, to be copied."""
+    from tests.registry.populated import populate
+
+    folder = tmp_path_factory.mktemp("pristine")
+    made = populate(folder / "registry", original, folder / "key")
+    made.registry.close()
+    return made
+
+
 @pytest.fixture
-def scene(registry: Registry, original: CodeObject,
-          variant: Callable[[int], CodeObject]) -> Scene:
+def scene(registry: Registry, original: CodeObject) -> Scene:
     kernel = original.kernels[0].symbol
     dispatch = make_dispatch(kernel)
     registry.record_original(original, "amd-aiter")
@@ -160,7 +171,7 @@ def scene(registry: Registry, original: CodeObject,
     run_id = registry.start_run(task="optimize", config="search: {seed: 1}\n", seed=1,
                                 toolchain={"assembler": "22.1"}, device="device-measured",
                                 device_source="measured")
-    return Scene(registry, original, kernel, dispatch, run_id, variant)
+    return Scene(registry, original, kernel, dispatch, run_id)
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.records import CandidateRecord, CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.dispatch.captured.conftest import make_capture
-from tests.registry.conftest import ALL_PASS, STRICT, make_dispatch
+from tests.registry.conftest import ALL_PASS, STRICT, make_dispatch, variant
 
 
 @dataclass
@@ -37,20 +37,12 @@ class Populated:
     lone: str = "lone"
 
 
-def variant(original: CodeObject, number: int) -> CodeObject:
-    """An object that differs from the original in the last instruction's bytes only."""
-    text = original.section(".text")
-    data = bytearray(original.data)
-    end = text.offset + text.size
-    data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")  # s_nop encodings
-    return CodeObject.parse(bytes(data))
-
-
 def populate(path: Path, original: CodeObject, key: Path) -> Populated:
     """Fill the registry in ``path``; its replacements are signed with a key made as ``key``."""
     generate(key)
     registry = Registry(path, busy_timeout_s=5, signing_key=key)
     kernel = original.kernels[0].symbol
+    variants = {n: CodeObject.parse(variant(original.data, n)) for n in (1, 2, 3)}
     seen, held = make_dispatch(kernel), make_dispatch(kernel, name="held", held_out=True, fill=2)
     registry.record_original(original, "amd-aiter")
     registry.record_recovered(original.sha256, "; recovered\n", {"identical": True}, {"as": "22"})
@@ -78,7 +70,7 @@ def populate(path: Path, original: CodeObject, key: Path) -> Populated:
     registry.record_search(run_id, [event("started", run_id=run_id, counterexamples=[exposed])])
     registry.record_search(
         run_id, [event("attempted", candidate="parent"), event("committed", candidate="parent")],
-        candidate=candidate("parent", run_id), assembly="; parent\n", built=variant(original, 1),
+        candidate=candidate("parent", run_id), assembly="; parent\n", built=variants[1],
         speedup=1.1, judged=STRICT)
     failed = Verdict(Gate.G2, Outcome.FAIL, "mismatch", "output y differs", {"at": [3]})
     registry.record_search(
@@ -88,14 +80,14 @@ def populate(path: Path, original: CodeObject, key: Path) -> Populated:
     registry.record_search(
         run_id, [event("attempted", candidate="child"), event("committed", candidate="child")],
         candidate=candidate("child", run_id, parent_id="parent"), assembly="; child\n",
-        built=variant(original, 2), speedup=1.2, judged=STRICT)
+        built=variants[2], speedup=1.2, judged=STRICT)
     registry.record_search(run_id, [event("ended", why="exhausted")])
     registry.finish_run(run_id, RunStatus.COMPLETED)
     registry.record_second_timing("child", 1.19, Verdict(Gate.G3, Outcome.PASS, "ok", "again"),
                                   confirmed=True)
     other = _start(registry, 2)
     registry.record_candidate(candidate("lone", other), assembly="; lone\n",
-                              built=variant(original, 3))
+                              built=variants[3])
     registry.commit_replacement("lone", 1.05, STRICT)
     return Populated(registry, original, kernel, run_id, key)
 

@@ -16,18 +16,17 @@ from sqlmodel import select
 import asmevo
 from asmevo.device.device import Timing, TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.database.models import Table
+from asmevo.registry.database.row_digest import row_digest
 from asmevo.registry.errors import BlobCorruptError, RegistryError
-from asmevo.registry.models import Table
 from asmevo.registry.records import CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.row_digest import row_digest
 from tests.registry.tampering import count, execute
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from asmevo.codeobject.container import CodeObject
-    from asmevo.registry.replacements import ReplacementFilter
+    from asmevo.registry.replacement.listing import ReplacementFilter
     from tests.registry.conftest import Scene
 
 
@@ -76,8 +75,6 @@ def test_dispatch_is_rebuilt_exactly(scene: Scene) -> None:
         assert loaded == dispatch
         assert loaded.sha256 == dispatch.sha256
         assert loaded.moved(0x1000) == dispatch.moved(0x1000)
-    assert registry.load_dispatches(scene.kernel) == (scene.dispatch, held_out)
-    assert registry.load_dispatches("other") == ()
 
 
 def test_a_dispatch_that_relies_on_time_or_order_stays_one(scene: Scene) -> None:
@@ -109,7 +106,7 @@ def test_tampered_dispatch_row_is_noticed(scene: Scene, column: str, value: obje
     b"", b"[]", b"{", b'{"format": 1}', b'{"format": 2}', b"\xff", b"[" * 100_000,
 ])
 def test_hostile_dispatch_description(scene: Scene, tmp_path: Path, blob: bytes) -> None:
-    from asmevo.registry.blobs import BlobStore
+    from asmevo.registry.blobs.store import BlobStore
 
     content = BlobStore(scene.registry.path).put(blob)
     execute(scene.registry, "UPDATE dispatch SET content_sha256 = :content", content=content)
@@ -284,21 +281,7 @@ def test_one_modelled_timing_makes_a_modelled_replacement(scene: Scene) -> None:
     assert scene.registry.commit_replacement("c1", 1.5).timing_source == "modelled"
 
 
-def test_find_replacement(scene: Scene) -> None:
-    modelled = scene.commit("m", number=1, speedup=3.0, source=TimingSource.MODELLED)
-    find = scene.registry.find_replacement
-    sha256 = scene.original.sha256
-    assert find(sha256) is None
-    assert find(sha256, allow_modelled=True) == modelled
-    slow, fast = scene.commit("s", number=2, speedup=1.1), scene.commit("f", number=3, speedup=1.2)
-    assert scene.registry.replacements(kernel=scene.kernel) == (fast, slow, modelled)
-    assert find(sha256) == find(sha256, scene.kernel, isa="gfx942", allow_modelled=True) == fast
-    assert find(sha256, isa="gfx90a") is None
-    assert find(sha256, "other") is None
-    assert find("0" * 64) is None
-
-
-def test_filters_pages_and_counts(scene: Scene) -> None:
+def test_filters_and_pages(scene: Scene) -> None:
     registry = scene.registry
     records = [scene.commit(f"c{n}", number=n, speedup=1 + n / 8,
                             source=TimingSource.MEASURED if n % 2 else TimingSource.MODELLED)
@@ -318,7 +301,6 @@ def test_filters_pages_and_counts(scene: Scene) -> None:
     ):
         found = registry.replacements(**cast("ReplacementFilter", wanted))
         assert found == tuple(expected)
-        assert registry.count_replacements(**cast("ReplacementFilter", wanted)) == len(expected)
     brief = registry.replacements(judged=False)
     assert brief == tuple(replace(r, judgement=None) for r in best)
 
@@ -368,10 +350,9 @@ def test_rows_of_another_type_are_typed_errors(scene: Scene, statement: str) -> 
     test_malformed_rows_are_typed_errors(scene, statement)
 
 
-def test_instances_can_be_sent_to_workers(scene: Scene, original: CodeObject,
-                                          variant: Callable[[int], CodeObject]) -> None:
+def test_instances_can_be_sent_to_workers(scene: Scene, original: CodeObject) -> None:
     copy: Registry = pickle.loads(pickle.dumps(scene.registry))
     assert copy.load_object(original.sha256) == original.data
-    copy.record_original(variant(1), "copy")
-    assert scene.registry.code_object(variant(1).sha256) is not None
+    copy.record_original(scene.variant(1), "copy")
+    assert scene.registry.code_object(scene.variant(1).sha256) is not None
     copy.close()

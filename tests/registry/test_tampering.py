@@ -22,9 +22,9 @@ from asmevo.device.device import Timing, TimingSource
 from asmevo.errors import AsmEvoError
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry import PullError, PullRefusal, Replacement, pull
-from asmevo.registry.models import Table
+from asmevo.registry.database.models import Table
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.registry.conftest import STRICT, Scene, make_dispatch
 
 PASS = Verdict(Gate.G3, Outcome.PASS, "ok", "1.2x", {"speedup": 1.2})
@@ -88,25 +88,19 @@ def pristine(original: CodeObject, tmp_path_factory: pytest.TempPathFactory) -> 
     run_id = registry.start_run(task="optimize", config="{}", seed=1, toolchain={"lld": "22"},
                                 device="device-measured", device_source="measured")
 
-    def variant(number: int) -> CodeObject:
-        text = original.section(".text")
-        data = bytearray(original.data)
-        end = text.offset + text.size
-        data[end - 4:end] = (0xBF800000 | number).to_bytes(4, "little")
-        return CodeObject.parse(bytes(data))
-
-    scene = Scene(registry, original, kernel, dispatch, run_id, variant)
+    scene = Scene(registry, original, kernel, dispatch, run_id)
     registry.record_baseline(run_id, original.sha256, [
         Timing(dispatch.sha256, (13.0, 13.5), TimingSource.MEASURED, "device-measured", 3)])
-    registry.record_candidate(scene.candidate("parent"), assembly="; parent\n", built=variant(1))
+    registry.record_candidate(scene.candidate("parent"), assembly="; parent\n",
+                              built=scene.variant(1))
     registry.record_candidate(scene.candidate("best", parent="parent"), assembly="; best\n",
-                              built=variant(2))
+                              built=scene.variant(2))
     registry.commit_replacement("best", 1.3, STRICT)
     registry.record_second_timing("best", 1.2, PASS, confirmed=True)
     scene.commit("second", number=3, speedup=1.1)
     registry.close()
-    return Release(registry.path, folder / "key.pub", original.sha256, variant(2).data,
-                   variant(3).data, public)
+    return Release(registry.path, folder / "key.pub", original.sha256, scene.variant(2).data,
+                   scene.variant(3).data, public)
 
 
 @pytest.fixture
@@ -276,7 +270,7 @@ def test_an_original_that_is_at_hand_needs_no_blob(release: Release, original: C
 
 def test_whoever_restates_what_he_changed_has_no_key(release: Release) -> None:
     """Everything but the signature can be made to fit."""
-    from asmevo.registry.statement import issue
+    from asmevo.registry.signing.statement import issue
 
     release.execute("UPDATE replacement SET speedup = 9 WHERE candidate_id = 'second'")
     registry = Registry(release.path)

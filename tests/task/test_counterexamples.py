@@ -12,9 +12,9 @@ import pytest
 from asmevo.codeobject.assembly import Edit
 from asmevo.gates.verdict import Gate
 from asmevo.propose.proposal import Direction, Evidence, Proposal
-from asmevo.registry import captures
 from asmevo.registry.records import CaptureReason
 from asmevo.registry.registry import Registry
+from asmevo.registry.rows import captures
 from asmevo.report.result import Result, Status
 from asmevo.task.counterexamples import Keeper
 from asmevo.task.run import run_task

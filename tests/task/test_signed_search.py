@@ -8,7 +8,7 @@ import pytest
 
 from asmevo.registry import PullError, PullRefusal, pull
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import generate
+from asmevo.registry.signing.keys import generate
 from tests.task.conftest import CommandLine, RunTask
 
 SETTINGS = ("kernel.shapes=[{M:2}]", "kernel.held_out_shapes=[{M:4}]", "gates.isolate=false",

@@ -17,9 +17,9 @@ from asmevo.dispatch.captured.document import identity_of
 from asmevo.dispatch.captured.errors import CaptureError
 from asmevo.dispatch.dispatch import identity
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
-from asmevo.registry.audit.naming import DOCUMENTS, blobs_in, parsed
 from asmevo.registry.audit.rows import Row, subject_of
 from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, RegistryError
+from asmevo.registry.rows.named_blobs import DOCUMENTS, blobs_in, parsed
 
 _MALFORMED = (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError)
 

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
 from asmevo.registry.audit.rows import tables, values_of
-from asmevo.registry.models import CaptureRow, Table
+from asmevo.registry.database.models import CaptureRow, Table
 from asmevo.registry.records import CandidateStatus, RunStatus
 
 _TABLES = Table.metadata.tables

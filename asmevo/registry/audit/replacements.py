@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
+from asmevo.registry.database.models import ReplacementRow
 from asmevo.registry.errors import StatementError, StatementFault
-from asmevo.registry.evidence import missing_in
-from asmevo.registry.issuer import MOST_SIGNATURES, check_signatures
-from asmevo.registry.models import ReplacementRow
-from asmevo.registry.statement import Blobs, Statement, check_statements
-from asmevo.registry.trust import TrustList
+from asmevo.registry.replacement.evidence import missing_in
+from asmevo.registry.signing.signatures import MOST_SIGNATURES, check_signatures
+from asmevo.registry.signing.statement import Blobs, Statement, check_statements
+from asmevo.registry.signing.trust import TrustList
 
 _BATCH = 200
 

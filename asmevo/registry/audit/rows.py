@@ -10,8 +10,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
-from asmevo.registry.models import Table
-from asmevo.registry.row_digest import COLUMN, values_digest
+from asmevo.registry.database.models import Table
+from asmevo.registry.database.row_digest import COLUMN, values_digest
 
 Row: TypeAlias = Mapping[str, Any]
 """A row by the names of its columns."""

@@ -12,7 +12,7 @@ from asmevo.registry.audit.contents import Derived, derived, finding_of
 from asmevo.registry.audit.finding import Finding
 from asmevo.registry.audit.stream import chunks
 from asmevo.registry.errors import BlobError
-from asmevo.registry.statement import Blobs
+from asmevo.registry.signing.statement import Blobs
 
 
 @dataclass(slots=True)

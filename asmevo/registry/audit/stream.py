@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import zstandard
 
-from asmevo.registry.blobs import GIB, MAX_WINDOW, BlobStore
+from asmevo.registry.blobs.store import GIB, MAX_WINDOW, BlobStore
 from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, os_reason
-from asmevo.registry.statement import Blobs
+from asmevo.registry.signing.statement import Blobs
 
 CHUNK = 1 << 20
 

@@ -13,7 +13,6 @@ from sqlmodel import Session
 
 from asmevo.registry.audit.contents import DERIVED, Derived, audit_content, audit_toolchain
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
-from asmevo.registry.audit.naming import BLOBS, blobs_of
 from asmevo.registry.audit.references import audit_references, parents_end
 from asmevo.registry.audit.replacements import audit_replacements
 from asmevo.registry.audit.rows import (
@@ -25,12 +24,13 @@ from asmevo.registry.audit.rows import (
     tables,
 )
 from asmevo.registry.audit.stored import Stored, read_stored
+from asmevo.registry.database.models import SchemaRow
 from asmevo.registry.errors import RegistryError, RegistryMissingError
-from asmevo.registry.models import SchemaRow
+from asmevo.registry.rows.named_blobs import BLOBS, blobs_of
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
-    from asmevo.registry.trust import TrustList
+    from asmevo.registry.signing.trust import TrustList
 
 
 @dataclass(slots=True)

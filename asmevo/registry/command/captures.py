@@ -47,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
         write_capture(capture, arguments.output,
                       code_object=registry.load_object(capture.code_object))
     if arguments.json:
-        from asmevo.registry.documents import captures_document
+        from asmevo.registry.browse.documents import captures_document
 
         print_json(captures_document(found))
     elif found:
-        from asmevo.registry.tables import capture_table, console, show, width_of
+        from asmevo.registry.display.tables import capture_table, console, show, width_of
 
         out = console()
         show(out, capture_table(found, width=width_of(out)).table)

@@ -90,7 +90,7 @@ def _route(routes: Subparsers, common: argparse.ArgumentParser, name: str, what:
 def _guarded(run: output.Run) -> output.Run:
     def command(arguments: argparse.Namespace) -> int:
         from asmevo.deploy.errors import DeployError
-        from asmevo.registry.documents import refusal_document
+        from asmevo.registry.browse.documents import refusal_document
 
         try:
             return run(arguments)
@@ -208,7 +208,7 @@ class _Supply:
 def _originals(arguments: argparse.Namespace) -> frozenset[str] | None:
     if arguments.original is None:
         return None
-    from asmevo.registry.replacement import original_sha256
+    from asmevo.registry.delivery.pull import original_sha256
 
     return frozenset(original_sha256(original) for original in arguments.original)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from asmevo.registry.documents import SCHEMA_VERSION
+from asmevo.registry.browse.documents import SCHEMA_VERSION
 from asmevo.registry.names import printable, without_secrets
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from asmevo.registry.errors import RegistryError
 from asmevo.registry.names import printable
 
 if TYPE_CHECKING:
-    from asmevo.registry.identities import Identity
+    from asmevo.registry.catalog.identities import Identity
     from asmevo.registry.registry import Registry
 
 _MOST_CONTEXT = 1_000_000
@@ -47,7 +47,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
-    from asmevo.registry.identities import Kind
+    from asmevo.registry.catalog.identities import Kind
 
     registry = opened(arguments)
     given = []
@@ -62,15 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegistryError("--parent compares one candidate with what it was made from, not two")
     if len(given) == 1:
         given.insert(0, _before(registry, given[0], parent=arguments.parent))
-    from asmevo.registry.comparison import compare
+    from asmevo.registry.browse.comparison import compare
 
     found = compare(registry, given[0], given[1], arguments.kernel)
     if arguments.json:
         print_json(found.document())
         return FOUND
 
-    from asmevo.registry.diff_lines import diff_shown
-    from asmevo.registry.tables import console, show, width_of
+    from asmevo.registry.display.diff import diff_shown
+    from asmevo.registry.display.tables import console, show, width_of
 
     out = console()
     show(out, *diff_shown(found, width_of(out), context=arguments.context,
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _before(registry: Registry, identity: Identity, *, parent: bool) -> Identity:
     """The original of a replacement or a candidate, or the parent of one."""
-    from asmevo.registry.identities import Identity, Kind
+    from asmevo.registry.catalog.identities import Identity, Kind
 
     if identity.kind is Kind.CANDIDATE:
         record = registry.candidate(identity.id)

@@ -67,7 +67,7 @@ def refusals(*, json: bool) -> Iterator[None]:
         yield
     except ParcelError as error:
         if json:
-            from asmevo.registry.documents import refusal_document
+            from asmevo.registry.browse.documents import refusal_document
 
             print_json(refusal_document(error.code, str(error)))
         raise
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.parcel.export import export
-    from asmevo.registry.signing import load_signing_key
+    from asmevo.registry.signing.keys import load_signing_key
 
     to_standard = arguments.output == STANDARD
     if to_standard and arguments.json:

@@ -13,7 +13,7 @@ from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from asmevo.registry.retention import Collected
+    from asmevo.registry.retention.retention import Collected
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -38,7 +38,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
-    from asmevo.registry.retention import Retention
+    from asmevo.registry.retention.retention import Retention
 
     done = opened(arguments).collect(
         Retention(rejected_days=arguments.rejected_days, capture_bytes=arguments.capture_bytes,
@@ -47,9 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"schema_version": 1, "applied": arguments.apply, **dataclasses.asdict(done)})
         return FOUND
-    from asmevo.registry.tables import console
+    from asmevo.registry.display.tables import console, show, width_of
 
-    console().print(_table(done, apply=arguments.apply))
+    out = console()
+    show(out, _table(done, width_of(out), apply=arguments.apply))
     if done.busy:
         print(f"{len(done.busy)} runs that are being worked on keep everything: "
               f"{', '.join(done.busy)}")
@@ -61,15 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     return FOUND
 
 
-def _table(done: Collected, *, apply: bool) -> Table:
-    from rich import box
-    from rich.table import Table
+def _table(done: Collected, width: int | None, *, apply: bool) -> Table:
+    from asmevo.registry.display.columns import Column, fitted
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("removed" if apply else "would be removed")
-    table.add_column("number", justify="right")
-    table.add_column("bytes", justify="right")
-    for what, number, size in (
+    rows = (
         ("runs that can no longer be resumed", done.runs, None),
         ("rejected candidates", done.candidates, None),
         ("events of searches", done.events, None),
@@ -79,10 +75,12 @@ def _table(done: Collected, *, apply: bool) -> Table:
         ("  that nothing named before", done.orphans, done.orphan_bytes),
         ("unfinished files", done.unfinished, done.unfinished_bytes),
         ("blobs that stay", None, done.blob_bytes_kept),
-    ):
-        table.add_row(what, "" if number is None else f"{number:,}",
-                      "" if size is None else _size(size))
-    return table
+    )
+    return fitted(
+        (Column("removed" if apply else "would be removed", 20), Column("number", right=True),
+         Column("bytes", right=True)),
+        [(what, "" if number is None else f"{number:,}", "" if size is None else _size(size))
+         for what, number, size in rows], width).table
 
 
 def _size(size: float) -> str:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.parcel.load import load
-    from asmevo.registry.trust import find_trust
+    from asmevo.registry.signing.trust import find_trust
 
     registry = opened(arguments)
     trust = find_trust(arguments.trust, registry.path)

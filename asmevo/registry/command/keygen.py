@@ -24,7 +24,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
-    from asmevo.registry.signing import generate, public_line
+    from asmevo.registry.signing.keys import generate, public_line
 
     public = generate(arguments.output, arguments.comment)
     if arguments.json:

@@ -22,7 +22,7 @@ from asmevo.registry.errors import RegistryError, cannot
 from asmevo.registry.names import printable
 
 if TYPE_CHECKING:
-    from asmevo.registry.selection import Selected, Selection
+    from asmevo.registry.replacement.selection import Selected, Selection
 
 ON_A_TERMINAL = 50
 """Lines shown there unless ``--limit`` says otherwise; files and pipes get all."""
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     signers = {candidate: tuple(s.public_key for s in of if s.current)
                for candidate, of in signatures.items()}
     if arguments.json:
-        from asmevo.registry.documents import list_document
+        from asmevo.registry.browse.documents import list_document
 
         print_json(list_document(found.records, found.total, signers))
     elif found.records:
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(found: Selected, signers: dict[str, tuple[str, ...]], *, wide: bool) -> None:
-    from asmevo.registry.tables import console, replacement_table, show, width_of
+    from asmevo.registry.display.tables import console, replacement_table, show, width_of
 
     out = console(wide=wide)
     shown = replacement_table(found.records, width=width_of(out), wide=wide, signers=signers)
@@ -102,7 +102,7 @@ def _that(arguments: argparse.Namespace) -> str:
 
 def _selection(arguments: argparse.Namespace, limit: int | None) -> Selection:
     from asmevo.registry.records import ReplacementStatus
-    from asmevo.registry.selection import Order, Selection
+    from asmevo.registry.replacement.selection import Order, Selection
 
     return Selection(
         original=_original(arguments.original), kernel=arguments.kernel, device=arguments.device,

@@ -42,7 +42,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
-    from asmevo.registry.identities import Kind
+    from asmevo.registry.catalog.identities import Kind
 
     registry = opened(arguments)
     if arguments.id is not None and arguments.run is not None:
@@ -80,12 +80,12 @@ def _run(arguments: argparse.Namespace, registry: Registry, run: RunRecord, *,
          older: int = 0) -> int:
     candidates = registry.lineage(run.id)
     if arguments.json:
-        from asmevo.registry.documents import log_document
+        from asmevo.registry.browse.documents import log_document
 
         print_json(log_document(run, candidates, _speedups(registry, run)))
         return FOUND
 
-    from asmevo.registry.tables import console
+    from asmevo.registry.display.tables import console
 
     out = console()
     _show_run(out, registry, run, candidates, every=arguments.all)
@@ -97,7 +97,7 @@ def _run(arguments: argparse.Namespace, registry: Registry, run: RunRecord, *,
 
 def _show_run(out: Console, registry: Registry, run: RunRecord,
               candidates: tuple[CandidateRecord, ...], *, every: bool) -> None:
-    from asmevo.registry.tables import lineage_tree, run_title, show
+    from asmevo.registry.display.tables import lineage_tree, run_title, show
 
     if every:
         show(out, lineage_tree(run, candidates, _speedups(registry, run)))
@@ -112,14 +112,14 @@ def _original(arguments: argparse.Namespace, registry: Registry, sha256: str) ->
     if not runs:
         return _nothing(arguments, f"no run of object {sha256}")
     if arguments.json:
-        from asmevo.registry.documents import lineages_document
+        from asmevo.registry.browse.documents import lineages_document
 
         print_json(lineages_document(
             sha256, [(run, registry.lineage(run.id), _speedups(registry, run))
                      for run in runs]))
         return FOUND
 
-    from asmevo.registry.tables import console, show
+    from asmevo.registry.display.tables import console, show
 
     out = console()
     for number, run in enumerate(runs):
@@ -130,17 +130,17 @@ def _original(arguments: argparse.Namespace, registry: Registry, sha256: str) ->
 
 
 def _ancestry(arguments: argparse.Namespace, registry: Registry, candidate_id: str) -> int:
-    from asmevo.registry.ancestry import ancestry
+    from asmevo.registry.browse.ancestry import ancestry
 
     steps = ancestry(registry, candidate_id)
     if arguments.json:
-        from asmevo.registry.documents import ancestry_document
+        from asmevo.registry.browse.documents import ancestry_document
 
         print_json(ancestry_document(steps))
         return FOUND
 
-    from asmevo.registry.steps import steps_shown
-    from asmevo.registry.tables import console, show, width_of
+    from asmevo.registry.display.steps import steps_shown
+    from asmevo.registry.display.tables import console, show, width_of
 
     out = console()
     show(out, *steps_shown(steps, width_of(out), edits=arguments.edits))

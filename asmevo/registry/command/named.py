@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from asmevo.registry.errors import RegistryError
 
 if TYPE_CHECKING:
-    from asmevo.registry.identities import Identity, Kind
+    from asmevo.registry.catalog.identities import Identity, Kind
     from asmevo.registry.registry import Registry
 
 _MOST_TOLD = 10
@@ -19,7 +19,7 @@ def named(registry: Registry, text: str, *kinds: Kind) -> Identity | None:
 
     None when there is none; raises `RegistryError` when it is too short or there are several.
     """
-    from asmevo.registry.identities import MIN_PREFIX
+    from asmevo.registry.catalog.identities import MIN_PREFIX
 
     found = registry.catalog.identities(text, limit=_MOST_TOLD)
     found = tuple(identity for identity in found if not kinds or identity.kind in kinds)

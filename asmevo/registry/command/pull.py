@@ -55,7 +55,7 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     from asmevo.durable import write_atomically
-    from asmevo.registry.replacement import pull
+    from asmevo.registry.delivery.pull import pull
 
     output: Path = arguments.output
     if output.is_dir() or (output.exists() and not arguments.force):
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
                      **pull_options(arguments))
     except PullError as error:
         if arguments.json:
-            from asmevo.registry.documents import refusal_document
+            from asmevo.registry.browse.documents import refusal_document
 
             print_json(refusal_document(error.code, without_secrets(str(error))))
         print(f"asmevo-registry: {_shown(str(error))}", file=sys.stderr)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     for said in notes(found):
         print(f"asmevo-registry: {_shown(said)}", file=sys.stderr)
     if arguments.json:
-        from asmevo.registry.documents import pull_document
+        from asmevo.registry.browse.documents import pull_document
 
         print_json(pull_document(found, str(output)))
     else:

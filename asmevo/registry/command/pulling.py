@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from asmevo.registry.delivery.pull import Policy
 from asmevo.registry.errors import PullError, PullRefusal
-from asmevo.registry.replacement import Policy
 
 if TYPE_CHECKING:
     from asmevo.deploy.substitute import Substitute
+    from asmevo.registry.delivery.pull import Replacement
     from asmevo.registry.registry import Registry
-    from asmevo.registry.replacement import Replacement
 
 NOT_ACCEPTED, DAMAGED = 3, 4
 """Exit statuses: nothing is acceptable, and the registry was changed by somebody."""
@@ -51,7 +51,7 @@ def pulled(registry: Registry, original: str, arguments: argparse.Namespace,
     other refusal.
     """
     from asmevo.deploy.substitute import Substitute
-    from asmevo.registry.replacement import pull
+    from asmevo.registry.delivery.pull import pull
 
     try:
         found = pull(registry, original=original, **pull_options(arguments))

@@ -18,7 +18,7 @@ from asmevo.registry.command.output import (
 from asmevo.registry.names import printable
 
 if TYPE_CHECKING:
-    from asmevo.registry.identities import Identity
+    from asmevo.registry.catalog.identities import Identity
     from asmevo.registry.registry import Registry
 
 
@@ -45,16 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
         return NOTHING
     if arguments.config:
         return _print_config(registry, identity)
-    from asmevo.registry.shown import shown
+    from asmevo.registry.browse.shown import shown
 
     found = shown(registry, identity)
     if arguments.json:
         print_json(found.document())
         return FOUND
 
-    from asmevo.registry.details import details
-    from asmevo.registry.tables import console, width_of
-    from asmevo.registry.tables import show as show_parts
+    from asmevo.registry.display.details import details
+    from asmevo.registry.display.tables import console, width_of
+    from asmevo.registry.display.tables import show as show_parts
 
     out = console()
     show_parts(out, *details(found, width_of(out)))
@@ -63,8 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_config(registry: Registry, identity: Identity) -> int:
     """The text as it was recorded: it can be given to ``python -m asmevo --config-dir``."""
+    from asmevo.registry.catalog.identities import Kind
     from asmevo.registry.errors import RegistryError
-    from asmevo.registry.identities import Kind
 
     if identity.kind is Kind.RUN:
         run_id = identity.id

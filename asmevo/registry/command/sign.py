@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from asmevo.registry.command.objects import find_object
 from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.signing import ENVIRONMENT, load_signing_key
+from asmevo.registry.signing.keys import ENVIRONMENT, load_signing_key
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry

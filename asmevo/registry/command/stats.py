@@ -20,11 +20,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     found = opened(arguments).statistics()
     if arguments.json:
-        print_json(found.document())
+        from asmevo.registry.browse.documents import statistics_document
+
+        print_json(statistics_document(found))
         return FOUND
 
-    from asmevo.registry.statistics_tables import statistics_shown
-    from asmevo.registry.tables import console, show, width_of
+    from asmevo.registry.display.statistics import statistics_shown
+    from asmevo.registry.display.tables import console, show, width_of
 
     out = console()
     show(out, *statistics_shown(found, width_of(out)))

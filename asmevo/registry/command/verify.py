@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     from asmevo.registry.audit.verify import verify
     from asmevo.registry.errors import RegistryError
-    from asmevo.registry.trust import find_trust
+    from asmevo.registry.signing.trust import find_trust
 
     if arguments.threads is not None and not 1 <= arguments.threads <= 1024:
         raise RegistryError("--threads is a number from 1 to 1024")

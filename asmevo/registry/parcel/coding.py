@@ -10,9 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from asmevo.registry.models import UtcDateTime
+from asmevo.registry.database.models import UtcDateTime
+from asmevo.registry.database.row_digest import COLUMN, values_digest
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
-from asmevo.registry.row_digest import COLUMN, values_digest
 
 MAX_LINE = 16 << 20
 """Bytes of one row as text; what JSON makes of them takes some 30 times that at worst."""

@@ -16,7 +16,7 @@ from asmevo.registry.parcel.stage import Stage, new_stage
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
-    from asmevo.registry.signing import SigningKey
+    from asmevo.registry.signing.keys import SigningKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,11 @@ from typing import BinaryIO, cast
 
 import zstandard
 
-from asmevo.registry.blobs import GIB, MAX_WINDOW, is_sha256
-from asmevo.registry.models import SCHEMA_VERSION
+from asmevo.registry.blobs.store import GIB, MAX_WINDOW, is_sha256
+from asmevo.registry.database.models import SCHEMA_VERSION
 from asmevo.registry.parcel.coding import MAX_LINE
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
-from asmevo.registry.signing import Domain, SigningKey, verifies
+from asmevo.registry.signing.keys import Domain, SigningKey, verifies
 
 MAGIC = b"asmevo parcel 1\n"
 END = b"end\n"

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from asmevo.registry.audit.rows import Row, values_of
-from asmevo.registry.models import Table
+from asmevo.registry.database.models import Table
+from asmevo.registry.database.row_digest import COLUMN, values_digest
 from asmevo.registry.parcel.coding import carried
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.stage import Stage
-from asmevo.registry.row_digest import COLUMN, values_digest
 
 _BATCH = 500  # below SQLite's smallest default limit of bound values, 999
 _MOST_ANCESTORS = 10_000

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from asmevo.registry.audit.stream import is_intact
+from asmevo.registry.database.models import Table
 from asmevo.registry.errors import RegistryError, StatementError
-from asmevo.registry.models import Table
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.export import staged
 from asmevo.registry.parcel.format import ParcelReader
 from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.merge import merge
 from asmevo.registry.parcel.stage import Stage, new_stage
-from asmevo.registry.statement import Blobs, check_statements
+from asmevo.registry.signing.statement import Blobs, check_statements
 
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
-    from asmevo.registry.trust import TrustList
+    from asmevo.registry.signing.trust import TrustList
 
 MOST_BYTES = 64 << 30
 """Bytes of all blobs of a bundle, uncompressed, unless more are allowed."""

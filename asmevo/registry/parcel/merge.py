@@ -16,11 +16,11 @@ from sqlmodel import Session
 
 from asmevo.registry.audit.finding import shown
 from asmevo.registry.audit.rows import Row, values_of
+from asmevo.registry.database.row_digest import COLUMN, values_digest
 from asmevo.registry.parcel.coding import carried
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.stage import TABLES, Stage
 from asmevo.registry.records import CandidateStatus, CaptureReason
-from asmevo.registry.row_digest import COLUMN, values_digest
 
 _BATCH = 500
 _BY_NAME = {table.name: table for table in TABLES}

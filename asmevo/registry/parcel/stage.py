@@ -15,16 +15,16 @@ from sqlmodel import Session
 
 from asmevo.registry.audit.contents import audit_content, audit_toolchain, derived, finding_of
 from asmevo.registry.audit.finding import Finding
-from asmevo.registry.audit.naming import BLOBS, DOCUMENTS, blobs_in, blobs_of
 from asmevo.registry.audit.references import audit_references, parents_end
 from asmevo.registry.audit.replacements import audit_replacements
 from asmevo.registry.audit.rows import Row, values_of
-from asmevo.registry.backend import dumps
+from asmevo.registry.database.backend import dumps
+from asmevo.registry.database.models import Table
 from asmevo.registry.errors import BlobError, RegistryError
-from asmevo.registry.models import Table
 from asmevo.registry.parcel.coding import decode, encode
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
-from asmevo.registry.statement import Blobs
+from asmevo.registry.rows.named_blobs import BLOBS, DOCUMENTS, blobs_in, blobs_of
+from asmevo.registry.signing.statement import Blobs
 
 TABLES = tuple(t for t in Table.metadata.sorted_tables if t.name != "registry_schema")
 """What is carried, each table after those that it refers to."""

@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from asmevo.codeobject.container import CodeObject
 from asmevo.registry.audit.finding import FindingCode
 from asmevo.registry.audit.verify import Audit, verify
 from asmevo.registry.registry import Registry
-from asmevo.registry.trust import load_trust
-from tests.registry.populated import Populated, populate
+from asmevo.registry.signing.trust import load_trust
+from tests.registry.populated import Populated
 
 
 @dataclass
@@ -60,14 +59,6 @@ class Copy:
     @property
     def trust(self) -> Any:
         return load_trust(self.trusted)
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory, original: CodeObject) -> Populated:
-    folder = tmp_path_factory.mktemp("pristine")
-    made = populate(folder / "registry", original, folder / "key")
-    made.registry.close()
-    return made
 
 
 @pytest.fixture

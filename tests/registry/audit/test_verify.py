@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from asmevo.registry.audit.finding import FindingCode
-from asmevo.registry.audit.naming import BLOBS
 from asmevo.registry.audit.rows import tables
 from asmevo.registry.audit.verify import verify
+from asmevo.registry.database.models import UtcDateTime
+from asmevo.registry.database.row_digest import COLUMN, values_digest
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import UtcDateTime
 from asmevo.registry.registry import Registry
-from asmevo.registry.row_digest import COLUMN, values_digest
+from asmevo.registry.rows.named_blobs import BLOBS
 from tests.registry.audit.conftest import Copy
 
 NOT_NOTICED = {

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from work import Reader, Subject, Writer  # type: ignore[import-not-found]
 
 from asmevo.registry.registry import Registry
-from asmevo.registry.retention import Retention
+from asmevo.registry.retention.retention import Retention
 
 BUSY_TIMEOUT_S = 30.0
 LONGEST_PAUSE_S = 0.004

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from asmevo.codeobject.container import CodeObject
-from asmevo.registry import sqlite
-from asmevo.registry.blobs import BlobStore
+from asmevo.registry.blobs.store import BlobStore
+from asmevo.registry.database import sqlite
 from asmevo.registry.registry import Registry
 
 Step = tuple[str, str]

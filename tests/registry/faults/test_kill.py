@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from asmevo.registry.retention import Retention
+from asmevo.registry.retention.retention import Retention
 from tests.registry.faults.conftest import Show, Site
 
 

@@ -17,10 +17,10 @@ from asmevo.device.device import Timing, TimingSource
 from asmevo.dispatch.captured.capture import Allocation, Capture, Segment
 from asmevo.dispatch.dispatch import Dispatch, ElementType, Pointer, Region, Role
 from asmevo.gates.verdict import Gate, Outcome, Verdict
+from asmevo.registry.delivery.pull import pull
 from asmevo.registry.judgement import Judgement
 from asmevo.registry.records import CandidateRecord, CandidateStatus, RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.replacement import pull
 
 STRICT = Judgement(
     cosine=0.9999, max_abs=1e-3, repeats=3, precision_slack=0.05, sanitize=True, extra_ops=(),

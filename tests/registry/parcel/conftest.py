@@ -10,19 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from asmevo.codeobject.container import CodeObject
 from asmevo.registry.parcel.export import export
 from asmevo.registry.registry import Registry
-from asmevo.registry.signing import load_signing_key
-from tests.registry.populated import Populated, populate
-
-
-@pytest.fixture(scope="session")
-def pristine(tmp_path_factory: pytest.TempPathFactory, original: CodeObject) -> Populated:
-    folder = tmp_path_factory.mktemp("sent")
-    made = populate(folder / "registry", original, folder / "key")
-    made.registry.close()
-    return made
+from asmevo.registry.signing.keys import load_signing_key
+from tests.registry.populated import Populated
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from asmevo.registry.parcel.errors import ParcelError
 from asmevo.registry.parcel.export import export
 from asmevo.registry.parcel.load import load, push
 from asmevo.registry.registry import Registry
-from asmevo.registry.retention import Retention
-from asmevo.registry.signing import load_signing_key
+from asmevo.registry.retention.retention import Retention
+from asmevo.registry.signing.keys import load_signing_key
 from tests.registry.parcel.test_exchange import rows
 
 if TYPE_CHECKING:

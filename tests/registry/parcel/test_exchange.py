@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
-from asmevo.registry.models import Table
+from asmevo.registry.database.models import Table
+from asmevo.registry.delivery.pull import pull
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.export import export
 from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.load import load, push
 from asmevo.registry.parcel.stage import TABLES
-from asmevo.registry.replacement import pull
-from asmevo.registry.signing import load_signing_key
+from asmevo.registry.signing.keys import load_signing_key
 
 if TYPE_CHECKING:
     from asmevo.registry.records import ReplacementRecord

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry.audit.verify import verify
+from asmevo.registry.database.models import Table, UtcDateTime
+from asmevo.registry.database.row_digest import values_digest
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.models import Table, UtcDateTime
 from asmevo.registry.parcel.coding import carried
 from asmevo.registry.parcel.errors import ParcelError, ParcelFault
 from asmevo.registry.parcel.format import (
@@ -35,9 +36,8 @@ from asmevo.registry.parcel.gather import Selection
 from asmevo.registry.parcel.load import load, push
 from asmevo.registry.records import RunStatus
 from asmevo.registry.registry import Registry
-from asmevo.registry.row_digest import values_digest
-from asmevo.registry.signing import generate, load_signing_key
-from asmevo.registry.trust import load_trust
+from asmevo.registry.signing.keys import generate, load_signing_key
+from asmevo.registry.signing.trust import load_trust
 from tests.registry.parcel.test_exchange import exported, rows
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What people and machines are told of a registry, gathered from it."""

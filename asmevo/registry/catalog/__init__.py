@@ -1,0 +1,1 @@
+"""What can be looked up in a registry beside what a search needs."""

@@ -1,0 +1,1 @@
+"""Handing out a replacement after checking all that it rests on."""

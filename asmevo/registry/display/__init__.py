@@ -1,0 +1,1 @@
+"""How that looks on a terminal."""

@@ -1,0 +1,1 @@
+"""Replacements: what makes a candidate one, and which there are."""

@@ -1,0 +1,1 @@
+"""What a registry keeps, and what it can do without."""

@@ -1,0 +1,1 @@
+"""Objects, dispatches, captures, runs and candidates, to rows and back."""

@@ -1,0 +1,1 @@
+"""Who vouches for a replacement: keys, statements, signatures, trust."""
