@@ -103,17 +103,6 @@ def parse_line(line: str) -> tuple[str, str]:
     return key, comment.strip()
 
 
-def read_public_key(path: Path) -> tuple[str, str]:
-    """Key and comment of a ``.pub`` file. Raises `KeyFileError`."""
-    lines = read_key_file(path, "public key").decode("utf-8", "replace").splitlines()
-    try:
-        if len(lines) != 1:
-            raise KeyFileError(f"it has {len(lines)} lines, not one")
-        return parse_line(lines[0])
-    except KeyFileError as error:
-        raise KeyFileError(f"public key {path} is malformed: {error}") from None
-
-
 def load_signing_key(path: str | Path) -> SigningKey:
     """The private key in a file. Raises `KeyFileError`, which never repeats what the file holds."""
     from cryptography.exceptions import UnsupportedAlgorithm

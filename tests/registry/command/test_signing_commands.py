@@ -10,7 +10,7 @@ import pytest
 
 from asmevo.device.device import TimingSource
 from asmevo.registry.errors import PullRefusal
-from asmevo.registry.signing.keys import load_signing_key, read_public_key
+from asmevo.registry.signing.keys import load_signing_key, parse_line
 from tests.registry.command.test_cli import document, run, run_process
 from tests.registry.delivery.test_pull import execute
 
@@ -29,7 +29,7 @@ def test_keygen(tmp_path: Path) -> None:
     done = keygen("-o", tmp_path / "key", "--comment", "release")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (tmp_path / "key.pub").read_text()
-    assert read_public_key(tmp_path / "key.pub")[1] == "release"
+    assert parse_line(done.stdout)[1] == "release"
     again = keygen("-o", tmp_path / "key")
     assert again.returncode == 2
     assert again.stderr == (f"asmevo-registry: {tmp_path / 'key'} exists; keys are never "
