@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from asmevo.registry.audit.contents import finding_of
 from asmevo.registry.audit.finding import Finding, FindingCode, shown
 from asmevo.registry.database.models import ReplacementRow
-from asmevo.registry.errors import StatementError, StatementFault
+from asmevo.registry.errors import BlobError, StatementError, StatementFault
 from asmevo.registry.replacement.evidence import missing_in
 from asmevo.registry.signing.signatures import MOST_SIGNATURES, check_signatures
 from asmevo.registry.signing.statement import Blobs, Statement, check_statements
@@ -32,12 +33,14 @@ def _audit(session: Session, candidates: Sequence[str], blobs: Blobs,
            trust: TrustList | None) -> Iterator[Finding]:
     try:
         statements = check_statements(session, candidates, blobs, missing=True)
-    except StatementError as error:
+    except (StatementError, BlobError) as error:
         if len(candidates) > 1:
             for candidate_id in candidates:
                 yield from _audit(session, [candidate_id], blobs, trust)
             return
-        yield Finding(_CODES[error.fault], f"replacement {shown(candidates[0])}", str(error))
+        subject = f"replacement {shown(candidates[0])}"
+        yield (finding_of(error, subject) if isinstance(error, BlobError) else
+               Finding(_CODES[error.fault], subject, str(error)))
         return
     for candidate_id in candidates:
         subject = f"replacement {shown(candidate_id)}"

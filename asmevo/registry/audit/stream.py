@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import zstandard
 
 from asmevo.registry.blobs.store import GIB, MAX_WINDOW, BlobStore
-from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, os_reason
+from asmevo.registry.errors import BlobCorruptError, BlobError, os_reason
 from asmevo.registry.signing.statement import Blobs
 
 CHUNK = 1 << 20
@@ -27,16 +27,13 @@ def chunks(store: Blobs, sha256: str) -> Iterator[memoryview]:
     view = memoryview(bytearray(CHUNK))
     decoder = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     try:
-        with path.open("rb", buffering=0) as file, decoder.stream_reader(
-                file, read_size=CHUNK) as reader:
+        with store.open(sha256) as file, decoder.stream_reader(file, read_size=CHUNK) as reader:
             while length := reader.readinto(view):
                 digest.update(view[:length])
                 size += length
                 if size > GIB:
                     raise BlobCorruptError(f"blob {path} is larger than it may be")
                 yield view[:length]
-    except FileNotFoundError:
-        raise BlobMissingError(f"blob {sha256} is missing") from None
     except OSError as error:
         raise BlobError(f"cannot read blob {path}: {os_reason(error)}") from error
     except zstandard.ZstdError:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from asmevo.durable import make_folder, sync_folder, write_atomically
 from asmevo.registry.blobs.format import (
@@ -107,13 +109,28 @@ class BlobStore:
             raise BlobError(f"cannot write blob {path}: {os_reason(error)}") from error
         return sha256
 
+    def open(self, sha256: str) -> BinaryIO:
+        """The file of a blob. A link, pipe or folder of its name is none: `gc` and `list` do not
+        count it either, and to open a pipe would be to wait for its writer. Raises `BlobError`.
+        """
+        path = self.path(sha256)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return os.fdopen(descriptor, "rb")
+            os.close(descriptor)
+        except FileNotFoundError as error:
+            raise BlobMissingError(f"blob {sha256} is missing from {self._root}") from error
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise BlobError(f"cannot read blob {path}: {os_reason(error)}") from error
+        raise BlobMissingError(f"blob {path} is not a file")
+
     def get(self, sha256: str) -> bytes:
         path = self.path(sha256)
         try:
-            with path.open("rb") as file:
+            with self.open(sha256) as file:
                 stored = file.read(most_stored(self._max_bytes) + 1)
-        except FileNotFoundError as error:
-            raise BlobMissingError(f"blob {sha256} is missing from {self._root}") from error
         except OSError as error:
             raise BlobError(f"cannot read blob {path}: {os_reason(error)}") from error
         return verified(stored, sha256, path, max_bytes=self._max_bytes)
@@ -128,11 +145,14 @@ class BlobStore:
     def size(self, sha256: str) -> int:
         path = self.path(sha256)
         try:
-            return path.stat().st_size
+            found = path.lstat()
         except FileNotFoundError as error:
             raise BlobMissingError(f"blob {sha256} is missing from {self._root}") from error
         except OSError as error:
             raise BlobError(f"cannot read blob {path}: {os_reason(error)}") from error
+        if not stat.S_ISREG(found.st_mode):
+            raise BlobMissingError(f"blob {path} is not a file")
+        return found.st_size
 
     def list(self) -> Iterator[StoredBlob]:
         try:

@@ -20,7 +20,7 @@ from asmevo.registry.database.models import (
     RunRow,
     StatementRow,
 )
-from asmevo.registry.errors import RegistryError
+from asmevo.registry.errors import BlobError, RegistryError
 from asmevo.registry.rows.named_blobs import blobs_in
 
 _FRAME_HEADER = 18
@@ -87,9 +87,9 @@ def _content(blobs: BlobStore, of: Iterable[StoredBlob]) -> int | None:
         if blob.sha256 is None:
             continue
         try:
-            with blobs.path(blob.sha256).open("rb") as file:
+            with blobs.open(blob.sha256) as file:
                 size = zstandard.frame_content_size(file.read(_FRAME_HEADER))
-        except (OSError, zstandard.ZstdError):
+        except (BlobError, OSError, zstandard.ZstdError):
             continue
         if size < 0:
             return None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from asmevo.registry.command.exporting import STANDARD, refusals
 from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
-from asmevo.registry.errors import cannot
+from asmevo.registry.errors import RegistryError, cannot
 
 if TYPE_CHECKING:
     from asmevo.registry.parcel.load import Received
@@ -43,7 +43,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
     registry = opened(arguments)
     trust = find_trust(arguments.trust, registry.path)
-    max_bytes = int(min(max(arguments.max_gib, 0.0), 1 << 30) * (1 << 30))
+    if not 0 <= arguments.max_gib <= 1 << 30:  # false for what is no number, too
+        raise RegistryError(f"--max-gib is a number from 0 to {1 << 30}")
+    max_bytes = int(arguments.max_gib * (1 << 30))
     if arguments.file == STANDARD:
         received = load(registry, sys.stdin.buffer, trust=trust, max_bytes=max_bytes)
     else:

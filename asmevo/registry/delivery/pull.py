@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asmevo.registry.errors import (
-    BlobError,
+    BlobCorruptError,
+    BlobMissingError,
     PullError,
     PullRefusal,
     RegistryError,
@@ -294,5 +295,5 @@ class _Check:
     def _bytes(self, sha256: str) -> bytes:
         try:
             return self.registry.load_object(sha256)
-        except BlobError as error:
+        except (BlobMissingError, BlobCorruptError) as error:
             raise PullError(PullRefusal.BLOB_CORRUPT, str(error)) from error

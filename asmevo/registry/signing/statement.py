@@ -33,7 +33,12 @@ from asmevo.registry.database.models import (
     TimingRow,
     VerdictRow,
 )
-from asmevo.registry.errors import BlobError, StatementError, StatementFault
+from asmevo.registry.errors import (
+    BlobCorruptError,
+    BlobMissingError,
+    StatementError,
+    StatementFault,
+)
 
 FORMAT = 1
 """Version of the document; raised whenever the same rows would give other bytes."""
@@ -126,7 +131,7 @@ def check_statement(session: Session, candidate_id: str, blobs: Blobs) -> Statem
     """The statement of a committed candidate, after comparing it with the rows.
 
     Raises `StatementError`, whose ``fault`` says whether there is none, its blob is damaged, or it
-    says something else than the rows.
+    says something else than the rows; `BlobError` when it cannot be read just now.
     """
     return check_statements(session, [candidate_id], blobs)[candidate_id]
 
@@ -153,7 +158,7 @@ def check_statements(session: Session, candidate_ids: Collection[str], blobs: Bl
 def _checked(candidate_id: str, sha256: str, rebuilt: Document | None, blobs: Blobs) -> Statement:
     try:
         stored = blobs.get(sha256)
-    except BlobError as error:
+    except (BlobMissingError, BlobCorruptError) as error:
         raise StatementError(StatementFault.DAMAGED,
                              f"the statement of candidate '{candidate_id}' cannot be read: "
                              f"{error}") from error

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asmevo.durable import write_atomically
+from asmevo.registry.audit.stream import is_intact
 from asmevo.registry.blobs.store import BlobStore
 from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError
 
@@ -165,3 +166,25 @@ def test_atomic_write_respects_existing_file_and_umask(tmp_path: Path) -> None:
     assert files(tmp_path) == [path]
     umask = int(subprocess.run(["sh", "-c", "umask"], capture_output=True, check=True).stdout, 8)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "endless", "folder"])
+def test_what_is_no_file_is_no_blob(store: BlobStore, tmp_path: Path, kind: str) -> None:
+    """A pipe would keep a reader waiting for ever; `gc` and `list` do not follow links."""
+    sha256 = store.put(b"precious")
+    path = store.path(sha256)
+    path.rename(tmp_path / "real.zst")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "endless" else tmp_path / "real.zst")
+    assert not store.exists(sha256)
+    assert not is_intact(store, sha256)
+    with pytest.raises(BlobMissingError, match="is not a file"):
+        store.get(sha256)
+    if kind != "folder":
+        store.put(b"precious")
+        assert store.get(sha256) == b"precious"
+        assert not path.is_symlink()

@@ -18,7 +18,10 @@ from asmevo.codeobject.container import CodeObject
 from asmevo.device.device import TimingSource
 from asmevo.gates.verdict import Gate, Outcome, Verdict
 from asmevo.registry import pull
-from asmevo.registry.errors import PullError, PullRefusal, RegistryError
+from asmevo.registry.audit.finding import FindingCode
+from asmevo.registry.audit.verify import verify
+from asmevo.registry.blobs.store import BlobStore
+from asmevo.registry.errors import BlobError, PullError, PullRefusal, RegistryError
 from asmevo.registry.judgement import LEAST, MOST
 from asmevo.registry.registry import Registry
 from asmevo.registry.signing.statement import issue
@@ -140,6 +143,26 @@ def test_damaged_blob(scene: Scene, damage: str, which: str) -> None:
     else:
         victim.write_bytes(other.read_bytes())
     assert refusal(scene) is PullRefusal.BLOB_CORRUPT
+
+
+@pytest.mark.parametrize("which", ["object", "statement"])
+def test_what_cannot_be_read_just_now_is_not_called_tampered(
+        scene: Scene, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+    """A disk or an object store that fails is no reason to look for an intruder."""
+    record = scene.commit("c", number=1)
+    get = BlobStore.get
+
+    def failing(store: BlobStore, sha256: str) -> bytes:
+        if (sha256 == record.object_sha256) == (which == "object"):
+            raise BlobError("cannot read blob: input/output error")
+        return get(store, sha256)
+
+    monkeypatch.setattr(BlobStore, "get", failing)
+    with pytest.raises(RegistryError, match="input/output error") as caught:
+        pull(scene.registry, original=scene.original.sha256)
+    assert not isinstance(caught.value, PullError)
+    codes = [finding.code for finding in verify(scene.registry).findings]
+    assert FindingCode.BLOB_UNREADABLE in codes
 
 
 @pytest.mark.parametrize("statement", [

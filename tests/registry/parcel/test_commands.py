@@ -115,3 +115,10 @@ def test_refusals_for_machines(populated: Populated, tmp_path: Path,
                        (["push", str(tmp_path / "new"), "--run", "x"], "nothing-selected")):
         assert main([*line, *source]) == 2
         assert json.loads(capsys.readouterr().out)["code"] == code
+
+
+@pytest.mark.parametrize("size", ["nan", "-1", "inf"])
+def test_a_limit_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                             size: str) -> None:
+    assert main(["import", "x", "--registry", str(tmp_path / "r"), f"--max-gib={size}"]) == 2
+    assert "--max-gib is a number from 0 to" in capsys.readouterr().err
