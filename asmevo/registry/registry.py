@@ -122,6 +122,12 @@ class Registry:
         return self._database
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders on this machine's disk that whoever writes to the registry can change."""
+        local = Path(self._blobs.place) if isinstance(self._blobs, BlobStore) else None
+        return tuple(folder for folder in (self._database.folder, local) if folder is not None)
+
+    @property
     def catalog(self) -> Catalog:
         """What can be looked up in the database beside what a search needs."""
         from asmevo.registry.catalog.catalog import Catalog

@@ -42,7 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from asmevo.registry.signing.trust import find_trust
 
     registry = opened(arguments)
-    trust = find_trust(arguments.trust, registry.path)
+    trust = find_trust(arguments.trust, *registry.folders)
     if not 0 <= arguments.max_gib <= 1 << 30:  # false for what is no number, too
         raise RegistryError(f"--max-gib is a number from 0 to {1 << 30}")
     max_bytes = int(arguments.max_gib * (1 << 30))

@@ -8,8 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from asmevo.registry.command.objects import find_object
-from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
+from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, place, print_json
 from asmevo.registry.errors import RegistryError
+from asmevo.registry.names import printable
 from asmevo.registry.signing.keys import ENVIRONMENT, load_signing_key
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise RegistryError(f"there is no key to sign with: give --key FILE or set {ENVIRONMENT}")
     key = None if arguments.key is None else load_signing_key(arguments.key)
     registry = opened(arguments)
-    candidates = _candidates(registry, arguments.sha256)
+    candidates = _candidates(arguments, registry)
     added = registry.sign(candidates, key, state=arguments.state)
     if arguments.json:
         print_json({"schema_version": 1, "public_key": None if key is None else key.public_key,
@@ -53,12 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"signed {added} replacements with {key.public_key}"
               + (f"; {known} had that signature" if known else ""))
     else:
-        print(f"asmevo-registry: no replacements in {registry.path}", file=sys.stderr)
+        print(f"asmevo-registry: no replacements in {printable(place(arguments))}",
+              file=sys.stderr)
     return FOUND if candidates else NOTHING
 
 
-def _candidates(registry: Registry, prefixes: list[str]) -> list[str]:
+def _candidates(arguments: argparse.Namespace, registry: Registry) -> list[str]:
     """The candidates of the replacements that are named, or of all."""
+    prefixes: list[str] = arguments.sha256
     if not prefixes:
         return [r.candidate_id for r in registry.replacements()]
     found: dict[str, None] = {}
@@ -66,6 +69,6 @@ def _candidates(registry: Registry, prefixes: list[str]) -> list[str]:
         record = find_object(registry, prefix)
         of = () if record is None else registry.replacements(object_sha256=record.sha256)
         if not of:
-            raise RegistryError(f"{prefix} is no replacement in {registry.path}")
+            raise RegistryError(f"{prefix} is no replacement in {printable(place(arguments))}")
         found |= dict.fromkeys(r.candidate_id for r in of)
     return list(found)

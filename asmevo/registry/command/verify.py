@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.threads is not None and not 1 <= arguments.threads <= 1024:
         raise RegistryError("--threads is a number from 1 to 1024")
     registry = opened(arguments)
-    audit = verify(registry, trust=find_trust(arguments.trust, registry.path),
+    audit = verify(registry, trust=find_trust(arguments.trust, *registry.folders),
                    quick=arguments.quick, threads=arguments.threads)
     if arguments.json:
         print_json({

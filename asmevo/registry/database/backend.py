@@ -26,11 +26,12 @@ class Backend(ABC):
     """One database of one kind.
 
     ``place`` names it in messages and ``home`` says where a registry is missing; neither ever
-    holds a password.
+    holds a password. ``folder`` is where its files lie, if they are on this machine's disk.
     """
 
     place: str
     home: str
+    folder: Path | None = None
     read_options: Mapping[str, Any] = {}
     """Execution options that give a session one consistent snapshot."""
 

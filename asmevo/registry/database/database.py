@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import Engine
@@ -33,6 +34,11 @@ class Database:
     def place(self) -> str:
         """What names it in messages; never with a password."""
         return self._backend.place
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its files lie, if they are on this machine's disk."""
+        return self._backend.folder
 
     def exists(self) -> bool:
         """Whether there is a registry yet. Raises `RegistryError`."""

@@ -42,6 +42,7 @@ class SQLite(Backend):
         self._busy_timeout_s = busy_timeout_s
         self.place = str(file)
         self.home = str(file.parent)
+        self.folder = file.parent
 
     def engine(self, *, create: bool) -> Engine:
         try:

@@ -96,7 +96,7 @@ def pull(registry: Registry | str | Path, *, original: str | Path, kernel: str |
 
     registry, policy = _opened(registry), _policy(policy)
     wanted = None if device is None else _target(device)
-    trusted = find_trust(trust, registry.path)
+    trusted = find_trust(trust, *registry.folders)
     sha256, given = _original(original)
     try:
         offers = offers_of(registry, sha256)

@@ -316,6 +316,19 @@ def test_a_list_in_the_registry_does_not(scene: Scene, keys: tuple[Path, Path]) 
         pulled(scene, trust=inside)
 
 
+def test_nor_does_one_beside_the_files_that_urls_name(
+        scene: Scene, keys: tuple[Path, Path], tmp_path: Path) -> None:
+    scene.commit("c", number=1)
+    path = scene.registry.path
+    apart = Registry(tmp_path, f"sqlite:///{path}/asmevo.db", f"file://{path}/blobs")
+    for folder in (path, path / "blobs"):
+        inside = folder / "trusted_keys"
+        inside.write_text(public(keys[0]).read_text())
+        with pytest.raises(TrustError, match="inside of registry"):
+            pull(apart, original=scene.original.sha256, trust=inside, allow_modelled=True)
+    apart.close()
+
+
 def test_a_registry_that_may_only_be_read(scene: Scene, keys: tuple[Path, Path],
                                           open_path: Path) -> None:
     import shutil
