@@ -95,8 +95,10 @@ def _run(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.flush()
         return FOUND
     output = Path(arguments.output)
-    if output.is_dir() or (output.exists() and not arguments.force):
-        hint = "is a folder" if output.is_dir() else "exists; --force overwrites it"
+    other = output.exists() and not output.is_file()
+    if other or (output.exists() and not arguments.force):
+        hint = ("is a folder" if output.is_dir() else
+                "is a device, pipe or socket" if other else "exists; --force overwrites it")
         raise RegistryError(f"output {output} {hint}")
     try:
         with new_file(output, overwrite=arguments.force) as file:

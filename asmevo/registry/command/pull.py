@@ -58,8 +58,10 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     output: Path = arguments.output
-    if output.is_dir() or (output.exists() and not arguments.force):
-        hint = "is a folder" if output.is_dir() else "exists; --force overwrites it"
+    other = output.exists() and not output.is_file()
+    if other or (output.exists() and not arguments.force):
+        hint = ("is a folder" if output.is_dir() else
+                "is a device, pipe or socket" if other else "exists; --force overwrites it")
         reason = f"output {output} {hint}"
         _tell(arguments, _EXISTS, reason)
         raise RegistryError(reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,3 +84,15 @@ def test_a_path_that_is_no_text(scene: Scene, tmp_path: Path) -> None:
                   folder=scene.registry.path)
     assert written.returncode == 0
     assert written.stdout.isascii()
+
+
+@pytest.mark.parametrize("command", ["pull", "export"])
+def test_no_device_is_replaced(scene: Scene, tmp_path: Path, command: str) -> None:
+    """As root it would be for everybody: never name /dev/null in a test of this."""
+    scene.commit("c1", number=1)
+    os.mkfifo(tmp_path / "pipe")
+    which = ["--original", scene.original.sha256]
+    done = run(command, *which, "-o", tmp_path / "pipe", "--force", folder=scene.registry.path)
+    assert done.returncode == 2
+    assert "is a device, pipe or socket" in done.stderr
+    assert (tmp_path / "pipe").is_fifo()
