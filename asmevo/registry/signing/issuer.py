@@ -68,7 +68,8 @@ class Issuer:
             raise StatementError(
                 StatementFault.MISSING,
                 f"{counted(len(lacking), 'replacement')} without a statement, among them that of "
-                f"candidate '{lacking[0]}'; look at them and use --state to vouch for what is recorded now")
+                f"candidate '{lacking[0]}'; look at them and use --state to vouch for what is "
+                "recorded now")
         hashes |= {candidate_id: issue(session, candidate_id, self._blobs)
                    for candidate_id in lacking}
         if key is None:
