@@ -17,9 +17,14 @@ def test_a_module_is_loaded_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "asmevo_slow_module.py").write_text(
         "import signal\nsignal.raise_signal(signal.SIGINT)\nloaded = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        importlib.import_module("asmevo_slow_module")
-        time.sleep(30)
+
+    def load() -> None:
+        with interruptible():
+            importlib.import_module("asmevo_slow_module")
+            time.sleep(30)
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
     assert sys.modules.pop("asmevo_slow_module").loaded  # gone if its import was interrupted
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
