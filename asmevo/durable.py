@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ def write_atomically(path: Path, data: bytes, *, overwrite: bool = True,
         finally:
             os.close(descriptor)
         if overwrite:
+            _check_replaceable(path)
             temporary.replace(path)
         else:
             os.link(temporary, path)
@@ -55,12 +57,19 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         if overwrite:
+            _check_replaceable(path)
             temporary.replace(path)
         else:
             os.link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def _check_replaceable(path: Path) -> None:
+    """A privileged process could put a file in the place of /dev/null, for everybody."""
+    if path.exists() and not path.is_file() and not path.is_dir():  # rename refuses a folder itself
+        raise OSError(errno.EINVAL, "it is a device, pipe or socket", str(path))
 
 
 def _give_to(descriptor: int, user: int, group: int) -> None:

@@ -37,7 +37,7 @@ class Swap:
     replacement_sha256: str
     kernel: str
     speedup: float
-    speedup_source: str
+    timing_source: str
     device: str
     statement_sha256: str | None
     time: str
@@ -153,12 +153,12 @@ def _swap(entry: Any) -> Swap:
     speedup = entry["speedup"]
     if type(speedup) not in (int, float) or not math.isfinite(speedup):
         raise ValueError("a speedup is no number")
-    if entry["speedup_source"] not in _SOURCES:
+    if entry["timing_source"] not in _SOURCES:
         raise ValueError("a speedup is neither measured nor modelled")
     statement = entry["statement_sha256"]
     return Swap(_optional(entry["member"]), _hash(entry["original_sha256"]),
                 _hash(entry["replacement_sha256"]), _text(entry["kernel"]), speedup,
-                entry["speedup_source"], _text(entry["device"]),
+                entry["timing_source"], _text(entry["device"]),
                 None if statement is None else _hash(statement), _text(entry["time"]))
 
 

@@ -136,7 +136,7 @@ def _swap(place: Place, substitute: Substitute, now: str, before: Swap | None) -
     sha256 = substitute.sha256
     time = before.time if before is not None and before.replacement_sha256 == sha256 else now
     return Swap(place.member, place.original_sha256, sha256, substitute.kernel, substitute.speedup,
-                substitute.speedup_source, substitute.device, substitute.statement_sha256, time)
+                substitute.timing_source, substitute.device, substitute.statement_sha256, time)
 
 
 def _object(data: bytes, place: Place) -> bytes:

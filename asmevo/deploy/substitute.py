@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class Substitute:
     """A verified replacement of one code object.
 
-    ``speedup`` is latency of the original over that of the replacement; ``speedup_source`` says
+    ``speedup`` is latency of the original over that of the replacement; ``timing_source`` says
     whether it was ``measured`` on hardware or ``modelled``, on ``device``. ``statement_sha256``
     names the registry's signed statement about it, where there is one.
     """
@@ -19,7 +19,7 @@ class Substitute:
     data: bytes = field(repr=False)
     kernel: str
     speedup: float
-    speedup_source: str
+    timing_source: str
     device: str
     statement_sha256: str | None = None
 

@@ -78,7 +78,7 @@ def _exchange(tree: Tree, change: Change) -> None:
     for swap in entry.swaps:
         log.info("deployed %s for original %s of kernel %s in %s (%.4fx, %s)",
                  swap.replacement_sha256, swap.original_sha256, shown(swap.kernel), shown(path),
-                 swap.speedup, swap.speedup_source)
+                 swap.speedup, swap.timing_source)
 
 
 def _is_link(tree: Tree, change: Change) -> bool:

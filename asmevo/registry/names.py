@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(number: int, noun: str) -> str:
+    """``number`` and the noun in its number: ``1 blob``, ``2,000 blobs``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def shortened(text: str, width: int) -> str:
     """``text`` in at most ``width`` characters, cut in the middle.
 

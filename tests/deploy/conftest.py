@@ -111,7 +111,7 @@ def substitute(data: bytes, number: int = 1, /, **changes: object) -> Substitute
     parsed = CodeObject.parse(data)
     fields: dict[str, object] = {
         "original_sha256": parsed.sha256, "data": variant(data, number),
-        "kernel": parsed.kernels[0].symbol, "speedup": 1.25, "speedup_source": "modelled",
+        "kernel": parsed.kernels[0].symbol, "speedup": 1.25, "timing_source": "modelled",
         "device": "emulator:gfx942", **changes}
     return Substitute(**fields)  # type: ignore[arg-type]
 

@@ -45,7 +45,7 @@ def test_every_original_is_exchanged_and_said_so(originals: Originals) -> None:
         assert (folder / path).read_bytes() == originals.variants[path][1]
     assert states(folder) == {ONE: State.DEPLOYED, TWO: State.DEPLOYED}
     (swap,) = load_manifest(Tree.at(folder)).files[ONE].swaps
-    assert (swap.kernel, swap.speedup, swap.speedup_source) == (
+    assert (swap.kernel, swap.speedup, swap.timing_source) == (
         "layer_norm_kernel_func", 1.25, "modelled")
     assert swap.original_sha256 == originals.sha256(ONE)
     assert swap.time.endswith("+00:00")

@@ -89,7 +89,7 @@ def test_fields_of_a_file(folder: Path, key: str, value: object) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [
     ("speedup", "1"), ("speedup", True), ("speedup", None), ("speedup", 1e400),
-    ("speedup_source", "guessed"), ("kernel", None), ("member", 3), ("statement_sha256", "x"),
+    ("timing_source", "guessed"), ("kernel", None), ("member", 3), ("statement_sha256", "x"),
     ("replacement_sha256", None), ("time", 3), ("device", [])])
 def test_fields_of_a_swap(folder: Path, key: str, value: object) -> None:
     edit(folder, lambda document: document["files"][0]["swaps"][0].update({key: value}))

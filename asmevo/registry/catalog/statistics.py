@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from asmevo.registry.database.models import (
     Table,
     VerdictRow,
 )
+from asmevo.registry.errors import RegistryError
 from asmevo.registry.records import CandidateStatus, ReplacementStatus
 from asmevo.registry.replacement.selection import status_condition, strong_texts
 
@@ -147,6 +149,10 @@ def _speedups(session: Session) -> Iterator[KernelSpeedups]:
             if key is not None:
                 yield _distribution(key, values)
             key, values = (original, kernel, source), []
+        if not isinstance(speedup, int | float) or not math.isfinite(speedup):
+            # SQLite keeps these in a column of numbers, too.
+            raise RegistryError(f"a replacement of original {original} has a speedup of "
+                                f"{str(speedup)[:40]!r}, which is no number; verify says which")
         values.append(float(speedup))
     if key is not None:
         yield _distribution(key, values)

@@ -15,7 +15,7 @@ from asmevo.registry.command.output import (
     print_json,
 )
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.names import printable
+from asmevo.registry.names import counted, printable
 
 
 def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = tuple(r for r in registry.captures() if r.sha256.startswith(prefix))
     if arguments.output is not None:
         if len(found) != 1 or not prefix:
-            raise RegistryError(f"--output needs the identity of one capture; {len(found)} "
-                                "captures are meant")
+            raise RegistryError(f"--output needs the identity of one capture; "
+                                f"{counted(len(found), 'capture')} would be meant")
         from asmevo.dispatch.captured.folder import write_capture
 
         capture = registry.load_capture(found[0].sha256)

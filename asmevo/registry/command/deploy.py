@@ -11,6 +11,7 @@ from asmevo.registry.command import deploy_output as output
 from asmevo.registry.command.output import FOUND, NOTHING, REFUSED, Subparsers, opened, print_json
 from asmevo.registry.command.pulling import DAMAGED, NOT_ACCEPTED, add_options, pulled
 from asmevo.registry.errors import PullError
+from asmevo.registry.names import without_secrets
 
 if TYPE_CHECKING:
     from asmevo.deploy.deployment import Outcome
@@ -96,7 +97,7 @@ def _guarded(run: output.Run) -> output.Run:
             return run(arguments)
         except (DeployError, PullError) as error:
             if arguments.json:
-                print_json(refusal_document(error.code, str(error)))
+                print_json(refusal_document(error.code, without_secrets(str(error))))
             output.complain(error.code, str(error))
             if isinstance(error, PullError):
                 return DAMAGED

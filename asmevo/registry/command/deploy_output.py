@@ -33,7 +33,7 @@ def print_outcome(outcome: Outcome, declined: Mapping[str, PullError],
         for swap in change.entry.swaps:
             print(f"{_place(change.entry.path, swap)} {verb} {swap.replacement_sha256} for "
                   f"{swap.original_sha256}: kernel {shown(swap.kernel)}, {swap.speedup:.4f}x "
-                  f"{swap.speedup_source} on {shown(swap.device)}")
+                  f"{swap.timing_source} on {shown(swap.device)}")
     if not outcome.changes:
         print(f"nothing to deploy in {shown(outcome.root)}")
     elif not outcome.dry_run:
@@ -58,7 +58,7 @@ def print_status(root: Path, found: Sequence[FileStatus]) -> None:
         for swap in status.entry.swaps:
             print(f"{status.state}{backup}: {_place(status.entry.path, swap)} "
                   f"{swap.replacement_sha256} for {swap.original_sha256}, {swap.speedup:.4f}x "
-                  f"{swap.speedup_source}, {swap.time[:19]}Z")
+                  f"{swap.timing_source}, {swap.time[:19]}Z")
 
 
 def print_rollback(root: Path, done: Rollback, dry_run: bool) -> None:
@@ -88,9 +88,9 @@ def deploy_document(outcome: Outcome, declined: Mapping[str, PullError],
         "refused": [
             *({"path": r.place.path, "member": r.place.member,
                "original_sha256": r.place.original_sha256, "code": r.error.code,
-               "reason": str(r.error)} for r in outcome.refused),
+               "reason": without_secrets(str(r.error))} for r in outcome.refused),
             *({"path": None, "member": None, "original_sha256": sha256, "code": e.code,
-               "reason": str(e)} for sha256, e in declined.items())],
+               "reason": without_secrets(str(e))} for sha256, e in declined.items())],
         "host": list(hints),
     }
 
@@ -112,7 +112,7 @@ def rollback_document(root: Path, done: Rollback, dry_run: bool) -> dict[str, An
     return {
         "schema_version": SCHEMA_VERSION, "tree": str(root), "dry_run": dry_run,
         "restored": list(done.restored), "untouched": list(done.untouched),
-        "refused": [{"path": path, "code": error.code, "reason": str(error)}
+        "refused": [{"path": path, "code": error.code, "reason": without_secrets(str(error))}
                     for path, error in done.refused],
     }
 

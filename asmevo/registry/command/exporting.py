@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from asmevo.durable import new_file
 from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
 from asmevo.registry.errors import RegistryError, cannot
+from asmevo.registry.names import counted, printable, without_secrets
 
 if TYPE_CHECKING:
     from asmevo.registry.parcel.gather import Selection
@@ -69,7 +70,7 @@ def refusals(*, json: bool) -> Iterator[None]:
         if json:
             from asmevo.registry.browse.documents import refusal_document
 
-            print_json(refusal_document(error.code, str(error)))
+            print_json(refusal_document(error.code, without_secrets(str(error))))
         raise
 
 
@@ -94,8 +95,10 @@ def _run(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.flush()
         return FOUND
     output = Path(arguments.output)
-    if output.is_dir() or (output.exists() and not arguments.force):
-        hint = "is a folder" if output.is_dir() else "exists; --force overwrites it"
+    other = output.exists() and not output.is_file()
+    if other or (output.exists() and not arguments.force):
+        hint = ("is a folder" if output.is_dir() else
+                "is a device, pipe or socket" if other else "exists; --force overwrites it")
         raise RegistryError(f"output {output} {hint}")
     try:
         with new_file(output, overwrite=arguments.force) as file:
@@ -108,7 +111,10 @@ def _run(arguments: argparse.Namespace) -> int:
                     "replacements": made.replacements, "rows": dict(made.rows),
                     "blobs": made.blobs, "public_key": made.signer})
     else:
-        print(f"wrote {output}: {made.replacements} replacements, {sum(made.rows.values())} "
-              f"records and {made.blobs} blobs in {size} bytes, "
+        from rich.filesize import decimal
+
+        print(f"wrote {printable(str(output))}: {counted(made.replacements, 'replacement')}, "
+              f"{counted(sum(made.rows.values()), 'record')} and {counted(made.blobs, 'blob')} in "
+              f"{decimal(size)}, "
               + (f"signed by {made.signer}" if made.signer else "not signed"))
     return FOUND

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
+from asmevo.registry.names import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = console()
     show(out, _table(done, width_of(out), apply=arguments.apply))
     if done.busy:
-        print(f"{len(done.busy)} runs that are being worked on keep everything: "
+        print(f"{counted(len(done.busy), 'run')} being worked on, of which all is kept: "
               f"{', '.join(done.busy)}")
     if arguments.capture_bytes is not None and done.capture_bytes_kept > arguments.capture_bytes:
         print(f"captures still describe {_size(done.capture_bytes_kept)}: the rest are "
@@ -83,12 +84,10 @@ def _table(done: Collected, width: int | None, *, apply: bool) -> Table:
          for what, number, size in rows], width).table
 
 
-def _size(size: float) -> str:
-    units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
-    while size >= 1024 and len(units) > 1:
-        size /= 1024
-        del units[0]
-    return f"{size:,.0f} bytes" if units[0] == "bytes" else f"{size:,.1f} {units[0]}"
+def _size(size: int) -> str:
+    from rich.filesize import decimal
+
+    return decimal(size)  # as stats and verify tell sizes
 
 
 def _days(text: str) -> float | None:

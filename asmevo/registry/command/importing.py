@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from asmevo.registry.command.exporting import STANDARD, refusals
 from asmevo.registry.command.output import FOUND, Subparsers, opened, print_json
 from asmevo.registry.errors import RegistryError, cannot
+from asmevo.registry.names import counted
 
 if TYPE_CHECKING:
     from asmevo.registry.parcel.load import Received
@@ -72,5 +73,6 @@ def report(received: Received, *, json: bool) -> None:
         return
     added = sum(received.added.values())
     new = received.added.get("replacement", 0)
-    print(f"{received.replacements} replacements came, {new} of them new: {added} records added"
-          if added else f"{received.replacements} replacements came, all of it was there already")
+    came = f"{counted(received.replacements, 'replacement')} came"
+    print(f"{came}, {new:,} new: {counted(added, 'record')} added" if added else
+          f"{came}, all of it was there already")

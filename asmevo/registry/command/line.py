@@ -26,6 +26,7 @@ from asmevo.registry.command import (
     stats,
     verify,
 )
+from asmevo.registry.command.interrupt import interruptible
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
@@ -40,8 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     complete(arguments)
     try:
-        status: int = arguments.command(arguments)
-        sys.stdout.flush()
+        with interruptible():
+            status: int = arguments.command(arguments)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

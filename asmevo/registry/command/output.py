@@ -72,5 +72,13 @@ def place(arguments: argparse.Namespace) -> str:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print a document for machines."""
-    print(json.dumps(document, indent=2, sort_keys=True, allow_nan=False))
+    """Print a document for machines.
+
+    Raises `RegistryError` for an infinity or NaN, which columns of numbers can hold as well.
+    """
+    try:
+        text = json.dumps(document, indent=2, sort_keys=True, allow_nan=False)
+    except ValueError as error:
+        raise RegistryError("a record holds a number that is not finite; verify says which"
+                            ) from error
+    print(text)

@@ -22,11 +22,14 @@ from asmevo.registry.names import printable, without_secrets
 if TYPE_CHECKING:
     from asmevo.registry.registry import Registry
 
+_EXISTS, _FAILED = "destination-exists", "failed"
+"""Codes of what is no refusal of a replacement, with exit status 2."""
+
 _STATUSES = """\
 exit status:
   0  FILE is the replacement
   1  there is no replacement: keep the original          no-replacement
-  2  bad input, or something cannot be read or written
+  2  bad input, or something cannot be read or written  destination-exists, failed
   3  none is acceptable: keep the original               ambiguous-kernel, no-statement, unsigned,
                                                          untrusted-signature, withdrawn,
                                                          not-confirmed, evidence-incomplete,
@@ -54,22 +57,31 @@ def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
+    output: Path = arguments.output
+    other = output.exists() and not output.is_file()
+    if other or (output.exists() and not arguments.force):
+        hint = ("is a folder" if output.is_dir() else
+                "is a device, pipe or socket" if other else "exists; --force overwrites it")
+        reason = f"output {output} {hint}"
+        _tell(arguments, _EXISTS, reason)
+        raise RegistryError(reason)
+    try:
+        return _run(arguments, output)
+    except RegistryError as error:
+        _tell(arguments, _FAILED, str(error))
+        raise
+
+
+def _run(arguments: argparse.Namespace, output: Path) -> int:
     from asmevo.durable import write_atomically
     from asmevo.registry.delivery.pull import pull
 
-    output: Path = arguments.output
-    if output.is_dir() or (output.exists() and not arguments.force):
-        hint = "is a folder" if output.is_dir() else "exists; --force overwrites it"
-        raise RegistryError(f"output {output} {hint}")
     registry = opened(arguments)
     try:
         found = pull(registry, original=_original(registry, arguments.original),
                      **pull_options(arguments))
     except PullError as error:
-        if arguments.json:
-            from asmevo.registry.browse.documents import refusal_document
-
-            print_json(refusal_document(error.code, without_secrets(str(error))))
+        _tell(arguments, error.code, str(error))
         print(f"asmevo-registry: {_shown(str(error))}", file=sys.stderr)
         return _status(error.code)
     try:
@@ -85,10 +97,18 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(pull_document(found, str(output)))
     else:
         signed = f", signed by {found.signers[0]}" if found.signers else ""
-        print(f"wrote {output}: replacement {record.object_sha256} of kernel "
+        print(f"wrote {printable(str(output))}: replacement {record.object_sha256} of kernel "
               f"{_shown(record.kernel)}, {record.speedup:.4f}x {record.timing_source} on "
               f"{_shown(record.device)}{signed}")
     return FOUND
+
+
+def _tell(arguments: argparse.Namespace, code: str, reason: str) -> None:
+    """A refusal as JSON, where that was asked for."""
+    if arguments.json:
+        from asmevo.registry.browse.documents import refusal_document
+
+        print_json(refusal_document(code, without_secrets(reason)))
 
 
 def _shown(text: str) -> str:

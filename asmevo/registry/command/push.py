@@ -7,6 +7,7 @@ import argparse
 from asmevo.registry.command.exporting import add_selection, refusals, selection
 from asmevo.registry.command.importing import report
 from asmevo.registry.command.output import FOUND, Subparsers, opened
+from asmevo.registry.errors import RegistryError
 
 
 def add(commands: Subparsers, common: argparse.ArgumentParser) -> None:
@@ -27,6 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns its exit status."""
     from asmevo.registry.parcel.load import push
 
+    if "://" in arguments.to and arguments.to_blobs is None:
+        raise RegistryError("the other registry is the URL of a database: --to-blobs has to say "
+                            "where its blobs are, as a folder or a URL")
     there = opened(argparse.Namespace(registry=arguments.to, blobs=arguments.to_blobs))
     with refusals(json=arguments.json):
         received = push(opened(arguments), there, selection(arguments))

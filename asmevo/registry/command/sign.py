@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from asmevo.registry.command.objects import find_object
 from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, place, print_json
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.names import printable
+from asmevo.registry.names import counted, printable
 from asmevo.registry.signing.keys import ENVIRONMENT, load_signing_key
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
         print_json({"schema_version": 1, "public_key": None if key is None else key.public_key,
                     "replacements": len(candidates), "signed": added})
     elif candidates and key is None:
-        print(f"stated {len(candidates)} replacements, without a signature")
+        print(f"stated {counted(len(candidates), 'replacement')}, without a signature")
     elif candidates and key is not None:
         known = len(candidates) - added
-        print(f"signed {added} replacements with {key.public_key}"
+        print(f"signed {counted(added, 'replacement')} with {key.public_key}"
               + (f"; {known} had that signature" if known else ""))
     else:
         print(f"asmevo-registry: no replacements in {printable(place(arguments))}",

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from asmevo.registry.command.output import FOUND, NOTHING, Subparsers, opened, print_json
+from asmevo.registry.names import counted
 
 if TYPE_CHECKING:
     from asmevo.registry.audit.verify import Audit
@@ -58,14 +59,16 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{finding.code}: {finding.subject}: {finding.reason}")
         print(_summary(audit, quick=arguments.quick))
         if audit.garbage:
-            print(f"asmevo-registry: {len(audit.garbage)} blobs that nothing names; gc removes "
-                  "them", file=sys.stderr)
+            print(f"asmevo-registry: {counted(len(audit.garbage), 'blob')} that nothing names: gc "
+                  "removes what is older than a day", file=sys.stderr)
     return FOUND if audit.clean else NOTHING
 
 
 def _summary(audit: Audit, *, quick: bool) -> str:
-    of = f"{audit.rows} rows"
+    from rich.filesize import decimal
+
+    of = counted(audit.rows, "row")
     if not quick:
-        of += f" and {audit.blobs} blobs of {audit.size / 1e6:.1f} MB"
-    found = "nothing is wrong" if audit.clean else f"{len(audit.findings)} findings"
+        of += f" and {counted(audit.blobs, 'blob')} of {decimal(audit.size)}"
+    found = "nothing is wrong" if audit.clean else counted(len(audit.findings), "finding")
     return f"verified {of} in {audit.seconds:.1f} s: {found}"

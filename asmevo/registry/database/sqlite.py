@@ -22,6 +22,15 @@ from asmevo.registry.errors import RegistryError, RegistryMissingError, cannot
 DATABASE_NAME = "asmevo.db"
 
 
+def is_utf8(path: Path) -> bool:
+    """Whether a path, of which Linux asks nothing, is text."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def file_of(url: URL) -> Path:
     """The file of an ``sqlite:///`` URL. Raises `RegistryError`."""
     name = url.database
@@ -45,6 +54,9 @@ class SQLite(Backend):
         self.folder = file.parent
 
     def engine(self, *, create: bool) -> Engine:
+        if not is_utf8(self._file):
+            raise RegistryError(f"registry database {self._file} cannot be opened: SQLite takes "
+                                "paths in UTF-8 only")
         try:
             if not self._file.exists():
                 if not create:

@@ -21,7 +21,7 @@ from asmevo.registry.display.columns import Column, fitted
 from asmevo.registry.display.run_config import group_facts
 from asmevo.registry.display.tables import SHORT, STATUS_STYLES, evidence_table, replacement_table
 from asmevo.registry.errors import RegistryError
-from asmevo.registry.names import printable
+from asmevo.registry.names import counted, printable
 from asmevo.registry.records import CandidateStatus
 
 if TYPE_CHECKING:
@@ -106,10 +106,11 @@ def _candidate(found: ShownCandidate, width: int | None) -> Iterator[Part]:
 
 def _edits(found: ShownCandidate) -> Iterator[tuple[str, str]]:
     edits = found.record.edits
-    yield "edits", f"{len(edits)} ({sum(e.stop - e.start for e in edits)} instructions of the " \
-                   f"parent, {sum(len(e.lines) for e in edits)} lines in their place)"
+    yield "edits", (
+        f"{len(edits)} ({counted(sum(e.stop - e.start for e in edits), 'instruction')} of the "
+        f"parent, {counted(sum(len(e.lines) for e in edits), 'line')} in their place)")
     for edit in edits[:_MOST_EDITS]:
-        yield "", (f"{edit.start}:{edit.stop} -> {len(edit.lines)} lines"
+        yield "", (f"{edit.start}:{edit.stop} -> {counted(len(edit.lines), 'line')}"
                    + (f", {edit.reason}" if edit.reason != found.record.rule else ""))
     if len(edits) > _MOST_EDITS:
         yield "", f"and {len(edits) - _MOST_EDITS} more; --json has all with their lines"

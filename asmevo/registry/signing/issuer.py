@@ -9,6 +9,7 @@ from sqlmodel import Session, select
 
 from asmevo.registry.database.models import SignatureRow, StatementRow
 from asmevo.registry.errors import StatementError, StatementFault
+from asmevo.registry.names import counted
 from asmevo.registry.signing.keys import SigningKey, load_signing_key
 from asmevo.registry.signing.signatures import add_signature
 from asmevo.registry.signing.statement import Blobs, check_statement, check_statements, issue
@@ -66,8 +67,9 @@ class Issuer:
         if lacking and not state:
             raise StatementError(
                 StatementFault.MISSING,
-                f"{len(lacking)} replacements have no statement, of candidate '{lacking[0]}' for "
-                "one; look at them and use --state to vouch for what is recorded now")
+                f"{counted(len(lacking), 'replacement')} without a statement, among them that of "
+                f"candidate '{lacking[0]}'; look at them and use --state to vouch for what is "
+                "recorded now")
         hashes |= {candidate_id: issue(session, candidate_id, self._blobs)
                    for candidate_id in lacking}
         if key is None:

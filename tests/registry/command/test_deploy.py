@@ -78,7 +78,7 @@ def test_json(scene: Scene, tree: Path) -> None:
     (swap,) = change["swaps"]
     assert change["original_sha256"] == change["before_sha256"] == scene.original.sha256
     assert change["after_sha256"] == swap["replacement_sha256"] == best.object_sha256
-    assert (swap["speedup"], swap["speedup_source"]) == (1.25, "measured")
+    assert (swap["speedup"], swap["timing_source"]) == (1.25, "measured")
     assert re.fullmatch("[0-9a-f]{64}", swap["statement_sha256"])
     (file,) = document(scene, "status", tree)["files"]
     assert (file["state"], file["backup"]) == ("deployed", True)

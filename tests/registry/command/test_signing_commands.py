@@ -93,7 +93,7 @@ def test_stating_what_an_older_version_committed(scene: Scene, tmp_path: Path) -
     assert (refused.returncode, "sign --state" in refused.stderr) == (3, True)
     done = run("sign", "--all", "--state", folder=scene.registry.path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "stated 1 replacements, without a signature\n"
+    assert done.stdout == "stated 1 replacement, without a signature\n"
     assert run(*pull, folder=scene.registry.path).returncode == 0
 
 
