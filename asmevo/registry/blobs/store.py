@@ -104,6 +104,8 @@ class BlobStore:
         try:
             if not (self._is_intact(sha256) and self._settled(path)):
                 self._make_durable(path.parent)
+                if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+                    path.unlink()  # a link or pipe, which is no blob
                 write_atomically(path, compressed(data))
         except OSError as error:
             raise BlobError(f"cannot write blob {path}: {os_reason(error)}") from error

@@ -125,6 +125,8 @@ class Database:
     def _upgrade(self, engine: Engine, version: int) -> None:
         try:
             with _writing(engine).begin() as connection:
+                # Whoever may not write hears of it before anything else is loaded or done.
+                connection.execute(sa.update(SchemaRow).values(version=SchemaRow.version))
                 upgrade(connection)
                 if current(connection) != SCHEMA_VERSION:
                     raise RegistryError(f"registry {self.place} says that it has schema version "

@@ -286,3 +286,20 @@ def test_alembic_is_loaded_for_creation_and_upgrades_only(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "r")], check=True,
                           capture_output=True, text=True, env=ENVIRONMENT)
     assert done.stdout.strip() == "False"
+
+
+def test_who_may_not_write_hears_of_it_before_a_revision_is_loaded(
+        tmp_path: Path, open_path: Path, monkeypatch: pytest.MonkeyPatch,
+        as_user: Callable[[], AbstractContextManager[None]]) -> None:
+    """The revisions may lie where that user cannot read them."""
+    folder = open_path / "r"
+    shutil.copytree(restore("5", tmp_path / "r"), folder)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def never(*_: object) -> None:
+        raise AssertionError("a revision was loaded")
+
+    monkeypatch.setattr("asmevo.registry.database.database.upgrade", never)
+    with as_user(), pytest.raises(RegistryError, match="has schema version 5"):
+        Registry(folder).runs()
