@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from asmevo.registry.catalog.catalog import Catalog
     from asmevo.registry.catalog.statistics import Statistics
     from asmevo.registry.judgement import Judgement
-    from asmevo.registry.replacement.listing import ReplacementFilter
+    from asmevo.registry.replacement.listing import Identities
     from asmevo.registry.retention.retention import Collected, Retention
     from asmevo.registry.signing.keys import SigningKey
 
@@ -453,18 +453,15 @@ class Registry:
             raise RegistryError(f"the registry has no candidate '{candidate_id}'")
         return found[0]
 
-    def replacements(self, *, limit: int | None = None, offset: int = 0, judged: bool = True,
-                     **wanted: Unpack[ReplacementFilter]) -> tuple[ReplacementRecord, ...]:
+    def replacements(self, **of: Unpack[Identities]) -> tuple[ReplacementRecord, ...]:
         """Replacements by original and kernel; of each pair the best first, measured ones ahead.
 
-        ``limit`` and ``offset`` cut a page out of them. Not ``judged``, they come faster, without
-        their judgement, and so with weaknesses that say it is not known.
+        Other filters and orders, a page at a time, are those of `Catalog.select`.
         """
         from asmevo.registry.replacement.listing import replacement_records
 
         with self._database.read() as session:
-            return replacement_records(session, wanted, limit=limit, offset=offset, judged=judged)
-
+            return replacement_records(session, of)
 
 
 def _unpickled(path: str, url: str | None, blobs_url: str | None, busy_timeout_s: float,

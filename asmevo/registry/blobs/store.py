@@ -122,6 +122,8 @@ class BlobStore:
                 return os.fdopen(descriptor, "rb")
             os.close(descriptor)
         except FileNotFoundError as error:
+            if not self._root.is_dir():
+                raise BlobError(f"there is no folder of blobs at {self._root}") from error
             raise BlobMissingError(f"blob {sha256} is missing from {self._root}") from error
         except OSError as error:
             if error.errno != errno.ELOOP:

@@ -60,7 +60,7 @@ def ancestry(registry: Registry, candidate_id: str) -> tuple[Step, ...]:
 
 def _speedups(registry: Registry, line: Sequence[CandidateRecord]) -> Mapping[str, float]:
     return {r.candidate_id: r.speedup for run_id in {record.run_id for record in line}
-            for r in registry.replacements(run_id=run_id, judged=False)}
+            for r in registry.replacements(run_id=run_id)}
 
 
 def _ratio(speedup: float | None, before: float | None) -> float | None:

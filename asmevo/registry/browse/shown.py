@@ -19,7 +19,7 @@ from asmevo.registry.browse.documents import (
     timing_entry,
 )
 from asmevo.registry.catalog.identities import Identity, Kind
-from asmevo.registry.errors import BlobError, BlobMissingError, RegistryError
+from asmevo.registry.errors import BlobCorruptError, BlobError, BlobMissingError, RegistryError
 from asmevo.registry.records import CandidateStatus
 
 if TYPE_CHECKING:
@@ -211,7 +211,9 @@ def _capture(registry: Registry, sha256: str) -> ShownCapture:
         registry.load_capture(sha256)
     except BlobMissingError:
         return ShownCapture(record, "missing")
-    except RegistryError:
+    except RegistryError as error:
+        if _is_unreadable(error):
+            raise
         return ShownCapture(record, "corrupt")
     return ShownCapture(record, "verified")
 
@@ -221,9 +223,14 @@ def _content(registry: Registry, sha256: str) -> str:
         registry.load_object(sha256)
     except BlobMissingError:
         return "missing"
-    except BlobError:
+    except BlobCorruptError:
         return "corrupt"
     return "verified"
+
+
+def _is_unreadable(error: RegistryError) -> bool:
+    """Whether it says nothing of the content, which another user or another day may read."""
+    return isinstance(error, BlobError) and not isinstance(error, BlobCorruptError)
 
 
 def _config(registry: Registry, run: RunRecord) -> str | None:

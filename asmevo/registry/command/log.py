@@ -148,4 +148,4 @@ def _ancestry(arguments: argparse.Namespace, registry: Registry, candidate_id: s
 
 
 def _speedups(registry: Registry, run: RunRecord) -> dict[str, float]:
-    return {r.candidate_id: r.speedup for r in registry.replacements(run_id=run.id, judged=False)}
+    return {r.candidate_id: r.speedup for r in registry.replacements(run_id=run.id)}

@@ -1,14 +1,14 @@
-"""Replacements: those that meet conditions, in the order of a listing, and how many there are."""
+"""Records of replacements: those that stand under the same identity, the best first."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypedDict
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Select
-from sqlmodel import Session, col, select
+from sqlalchemy import Select
+from sqlmodel import Session, col
 
 from asmevo.registry.database.models import (
     CandidateRow,
@@ -19,29 +19,25 @@ from asmevo.registry.database.models import (
 )
 from asmevo.registry.errors import RegistryError
 from asmevo.registry.judgement import judgement
-from asmevo.registry.records import ReplacementRecord, Source
+from asmevo.registry.records import ReplacementRecord
 
 
-class ReplacementFilter(TypedDict, total=False):
-    """What a replacement has to be; what is None or absent does not matter."""
+class Identities(TypedDict, total=False):
+    """What a replacement belongs to; what is None or absent does not matter."""
 
     original_sha256: str | None
     kernel: str | None
     object_sha256: str | None
     candidate_id: str | None
     run_id: str | None
-    device: str | None
-    source: Source | None
-    min_speedup: float | None
 
 
-_EQUAL = {
+_COLUMNS = {
     "original_sha256": ReplacementRow.original_sha256,
     "kernel": ReplacementRow.kernel,
     "object_sha256": ReplacementRow.object_sha256,
     "candidate_id": ReplacementRow.candidate_id,
-    "device": ReplacementRow.device,
-    "source": ReplacementRow.timing_source,
+    "run_id": CandidateRow.run_id,
 }
 
 # 'measured' comes before 'modelled'. This is the order of the index ix_replacement_order.
@@ -50,56 +46,36 @@ _ORDER = (col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
           col(ReplacementRow.id))
 
 
-def replacement_records(session: Session, wanted: ReplacementFilter, *, limit: int | None = None,
-                        offset: int = 0, judged: bool = True) -> tuple[ReplacementRecord, ...]:
+def replacement_records(session: Session, of: Identities) -> tuple[ReplacementRecord, ...]:
     """See `Registry.replacements`."""
-    # First which ones, from the index alone, and then all of those: a join of every row with
-    # three tables, only to sort and drop most, took 70 ms of 100,000.
-    chosen = (select(ReplacementRow.id).where(*_conditions(wanted)).order_by(*_ORDER)
-              .limit(limit).offset(offset or None).subquery())
-    query = _columns(judged).join(chosen, col(ReplacementRow.id) == chosen.c.id).order_by(*_ORDER)
+    query = _query().where(*(col(_COLUMNS[name]) == value for name, value in of.items()
+                             if value is not None)).order_by(*_ORDER)
     return tuple(_record(row) for row in session.execute(query))
 
 
 def records_by_id(session: Session, ids: Collection[int]) -> dict[int, ReplacementRecord]:
     """Replacements by the numbers of their rows."""
-    query = _columns(judged=True).where(col(ReplacementRow.id).in_(ids))
+    query = _query().where(col(ReplacementRow.id).in_(ids))
     return {row[0]: _record(row) for row in session.execute(query)}
 
 
-def _conditions(wanted: ReplacementFilter) -> Iterator[ColumnElement[bool]]:
-    for name, value in wanted.items():
-        if value is None:
-            continue
-        if name == "run_id":
-            yield col(ReplacementRow.candidate_id).in_(
-                select(CandidateRow.id).where(CandidateRow.run_id == value))
-        elif name == "min_speedup":
-            yield col(ReplacementRow.speedup) >= value
-        else:
-            yield col(_EQUAL[name]) == value
-
-
-def _columns(judged: bool) -> Select[Any]:
+def _query() -> Select[Any]:
     """Columns rather than rows of the models, which would be kept and watched for changes."""
-    data = col(JudgementRow.data) if judged else sa.null().label("data")
     columns: tuple[Any, ...] = (
         col(ReplacementRow.id), col(ReplacementRow.original_sha256), col(ReplacementRow.kernel),
         col(CodeObjectRow.isa), col(ReplacementRow.candidate_id), col(CandidateRow.run_id),
         col(ReplacementRow.object_sha256), col(ReplacementRow.speedup),
         col(ReplacementRow.timing_source), col(ReplacementRow.device),
         col(ReplacementRow.evidence_complete), col(ReplacementRow.created),
-        col(SecondTimingRow.speedup).label("again"), col(SecondTimingRow.confirmed), data)
-    query: Select[Any] = (
+        col(SecondTimingRow.speedup).label("again"), col(SecondTimingRow.confirmed),
+        col(JudgementRow.data))
+    return (
         sa.select(*columns).select_from(ReplacementRow)
         .join(CandidateRow, col(CandidateRow.id) == ReplacementRow.candidate_id)
         .join(CodeObjectRow, col(CodeObjectRow.sha256) == ReplacementRow.object_sha256)
         .outerjoin(SecondTimingRow,
-                   col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id))
-    if judged:
-        query = query.outerjoin(JudgementRow,
-                                col(JudgementRow.candidate_id) == ReplacementRow.candidate_id)
-    return query
+                   col(SecondTimingRow.candidate_id) == ReplacementRow.candidate_id)
+        .outerjoin(JudgementRow, col(JudgementRow.candidate_id) == ReplacementRow.candidate_id))
 
 
 def _record(row: Sequence[Any]) -> ReplacementRecord:

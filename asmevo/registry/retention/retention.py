@@ -16,7 +16,7 @@ This holds for blobs of any age, also for one that is put again while it is abou
 grace period only spares writers the work.
 
 A reader sees the rows of one moment and may find a blob gone that they name, where a row went or a
-statement was issued again since. `Registry.offers`, and so `pull`, then look at the rows anew; what
+statement was issued again since. `delivery.offers`, and so `pull`, look at the rows anew then; what
 reads for long, such as an export or `verify`, does well not to run beside this.
 
 Whenever this is interrupted, the registry is whole: rows go in transactions that leave none of them

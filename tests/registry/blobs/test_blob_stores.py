@@ -68,6 +68,7 @@ def test_returns_what_was_put(store: Blobs) -> None:
 def test_what_is_missing(store: Blobs) -> None:
     assert not store.exists("0" * 64)
     assert list(store.list()) == []
+    store.put(b"another")
     for action in (store.get, store.size):
         with pytest.raises(BlobMissingError, match="is missing from"):
             action("0" * 64)

@@ -313,8 +313,9 @@ def test_options_stand_before_or_behind_the_command(populated: Populated, tmp_pa
     _, out, _ = run("show", "--registry", url, populated.original.sha256)
     assert "content      verified" in out
     monkeypatch.setenv("ASMEVO_BLOBS", str(tmp_path / "none"))
-    _, out, _ = run("show", populated.original.sha256, "--registry", path)
-    assert "content      missing" in out
+    status, _, err = run("show", populated.original.sha256, "--registry", path)
+    assert (status, err) == (
+        2, f"asmevo-registry: there is no folder of blobs at {tmp_path / 'none'}\n")
 
 
 @pytest.mark.parametrize("spelt", ["{}", "file://{}"])

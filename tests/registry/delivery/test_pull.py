@@ -316,3 +316,13 @@ def test_missing_registry(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match="no registry at"):
         pull(Registry(tmp_path / "none"), original="0" * 64)
     assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_of_blobs_that_is_not_there_is_no_damage(scene: Scene, tmp_path: Path) -> None:
+    """A typo in --blobs, or a share that is not mounted, is nobody's tampering."""
+    scene.commit("c", number=1)
+    elsewhere = Registry(scene.registry.path, blobs_url=str(tmp_path / "none"))
+    with pytest.raises(RegistryError, match="there is no folder of blobs") as caught:
+        pull(elsewhere, original=scene.original.sha256)
+    assert not isinstance(caught.value, PullError)
+    elsewhere.close()
