@@ -16,6 +16,7 @@ from omegaconf import DictConfig
 
 from asmevo.config import register
 from asmevo.failure import explain
+from asmevo.interruption import interruptible
 
 # Not what is quoted already, a list or null.
 _FILE_OVERRIDE = re.compile(
@@ -87,7 +88,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, terminate)
     register()
     try:
-        job()
+        with interruptible():
+            job()
     except KeyboardInterrupt:
         print("asmevo: interrupted", file=sys.stderr)
         return 130

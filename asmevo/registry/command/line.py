@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from asmevo.errors import AsmEvoError
+from asmevo.interruption import interruptible
 from asmevo.registry.command import (
     captures,
     deploy,
@@ -26,7 +27,6 @@ from asmevo.registry.command import (
     stats,
     verify,
 )
-from asmevo.registry.command.interrupt import interruptible
 from asmevo.registry.command.output import FOUND, INTERRUPTED, REFUSED, add_common, complete
 from asmevo.registry.names import printable, without_secrets
 
