@@ -98,18 +98,20 @@ class SQLite(Backend):
             make_folder(file.parent)
             temporary.touch(exist_ok=False)
             try:
-                with closing(sqlite3.connect(temporary)) as connection:
-                    connection.execute("PRAGMA journal_mode = WAL")
                 engine = _engine(_uri(temporary), self._busy_timeout_s)
                 try:
                     with engine.execution_options(**{WRITE: True}).begin() as connection:
                         lay_out(connection)
                 finally:
                     engine.dispose()
+                # Last, for a log is copied into the file when it is closed, and on a full disk
+                # that fails silently: the file alone would be half a registry.
+                with closing(sqlite3.connect(temporary)) as connection:
+                    connection.execute("PRAGMA journal_mode = WAL")
                 _link(temporary, file)
                 sync_folder(file.parent)
             finally:
-                for suffix in ("", "-wal", "-shm"):
+                for suffix in ("", "-journal", "-wal", "-shm"):
                     temporary.with_name(temporary.name + suffix).unlink(missing_ok=True)
         except sqlite3.Error as error:
             raise RegistryError(

@@ -63,6 +63,17 @@ def test_full_disk(original_file: Path, kind: str, levels: int, show: Show) -> N
         assert "\n" not in error
 
 
+@pytest.mark.parametrize(("kind", "step"), [
+    ("tmpfs", 6), pytest.param("tmpfs", 1, marks=pytest.mark.faults),
+    pytest.param("ext4", 1, marks=pytest.mark.faults)])
+def test_created_on_a_full_disk(kind: str, step: int) -> None:
+    found = run(namespace() if kind == "tmpfs" else ext4(), "create", kind, step)
+    assert sum(found["errors"].values()) > 1, "the disk was never full"
+    for error in found["errors"]:
+        assert "disk is full" in error
+        assert "\n" not in error
+
+
 @pytest.mark.parametrize("failures", [4, pytest.param(150, marks=pytest.mark.faults)])
 def test_power_failure(original_file: Path, failures: int, show: Show) -> None:
     found = run(ext4(), "power", original_file, failures, 8)

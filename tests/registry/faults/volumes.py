@@ -1,6 +1,7 @@
 """A registry on a small file system of its own, which fills up or loses power.
 
 Usage: volumes.py full tmpfs|ext4 ORIGINAL LEVELS
+       volumes.py create tmpfs|ext4 STEP
        volumes.py power ORIGINAL FAILURES SEED
 
 To be run in a mount namespace of its own (``unshare --mount``), with which every mount goes away.
@@ -59,8 +60,10 @@ class Volume:
         if kind == "ext4":
             with self._image.open("wb") as file:
                 file.truncate(SIZE)
-            # No reserved blocks: root may use those, and would not see the disk as full.
-            _run("mkfs.ext4", "-q", "-F", "-m", "0", str(self._image))
+            # No reserved blocks: root may use those, and would not see the disk as full. Blocks of
+            # a page, as on any disk but a small one: SQLite makes room for each page of the log's
+            # index with one byte (sqlite3.c, unixShmMap), which with smaller blocks is not a page.
+            _run("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", str(self._image))
         self.mount()
 
     def mount(self) -> None:
@@ -209,6 +212,36 @@ def full(kind: str, subject: Subject, levels: int) -> dict[str, Any]:
     return {"errors": counts}
 
 
+def create(kind: str, step: int) -> dict[str, Any]:
+    """Make a registry where every ``step`` pages more are left; it is whole, or is not there."""
+    counts: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        volume = Volume(kind, Path(folder))
+        path = volume.path / "registry"
+        try:
+            # From none to more than a registry takes.
+            for pages in range(0, 240, step):
+                with volume.filled(4096 * pages):
+                    try:
+                        _opened(path)
+                    except RegistryError as error:
+                        counts[str(error)] = counts.get(str(error), 0) + 1
+                _opened(path)
+                assert audited(path) == [], pages
+                shutil.rmtree(path)
+        finally:
+            volume.abandon()
+    return {"errors": counts}
+
+
+def _opened(path: Path) -> None:
+    registry = Registry(path)
+    try:
+        registry.check_writable()
+    finally:
+        registry.close()
+
+
 def power(subject: Subject, failures: int, seed: int) -> dict[str, Any]:
     """Cut the power at random moments; whatever had returned must be there afterwards."""
     chance = random.Random(seed)
@@ -283,6 +316,9 @@ def main() -> None:
     if command == "full":
         kind, original, levels = arguments
         done = full(kind, Subject.of(Path(original).read_bytes()), int(levels))
+    elif command == "create":
+        kind, step = arguments
+        done = create(kind, int(step))
     else:
         original, failures, seed = arguments
         done = power(Subject.of(Path(original).read_bytes()), int(failures), int(seed))
