@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from asmevo.isa.cfg import Block
+from asmevo.isa.registers import EXEC_MASK
 from asmevo.propose.rule import RuleContext
 
 
@@ -40,6 +41,25 @@ class BlockUses:
             if instructions[other].reads & left:
                 found.add(other)
             left &= ~instructions[other].writes
+            if not left:
+                return frozenset(found)
+        return None if self.context.lanes.after[self.block.end - 1] & left else frozenset(found)
+
+    def readers_by_lane(self, index: int, registers: int) -> frozenset[int] | None:
+        """Who reads what ``index`` wrote to some registers, if only this block does, and only
+        before EXEC changes: the lanes that read are those for which it was written."""
+        instructions = self.context.program.instructions
+        found: set[int] = set()
+        left = registers
+        for other in range(index + 1, self.block.end):
+            i = instructions[other]
+            if i.reads & left:
+                found.add(other)
+            if i.writes & EXEC_MASK:
+                # Lanes that it switches off may still want the value once they are on again.
+                alive = self.context.lanes.before[other] | i.reads
+                return None if alive & left else frozenset(found)
+            left &= ~i.writes
             if not left:
                 return frozenset(found)
         return None if self.context.lanes.after[self.block.end - 1] & left else frozenset(found)

@@ -231,8 +231,8 @@ class _Motion:
         context = self.context
         to = i.operands[0]
         main = mask(to.first, to.count)
-        readers = BlockUses.around(context, index).readers(index, main)
-        if not readers or any(self._widens(k) for k in range(index + 1, max(readers) + 1)):
+        readers = BlockUses.around(context, index).readers_by_lane(index, main)
+        if not readers:
             return None
         free = context.free.during(inside.loop.indices) & ~self.taken
         start = (vector(free, to.count, min(to.count, 2)) if to.first >= VGPR0
@@ -253,10 +253,6 @@ class _Motion:
             changes[k] = line
         self.taken |= mask(start, to.count)
         return changes
-
-    def _widens(self, index: int) -> bool:
-        i = self.context.program.instructions[index]
-        return bool(i.writes & EXEC_MASK) and not only_narrows(i)
 
 
 @dataclass
