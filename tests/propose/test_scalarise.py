@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from asmevo.codeobject.container import CodeObject
+from asmevo.codeobject.disassemble import program
+from asmevo.codeobject.recover import recover
+from asmevo.codeobject.source import InstalledFile
 from asmevo.isa.hazards import hazards
 from asmevo.isa.parse import parse
 from asmevo.isa.waits import missing_waits
+from asmevo.propose.proposal import Evidence
 from asmevo.propose.rule import RuleContext
 from asmevo.propose.rules.scalarise import Scalarise
 from asmevo.propose.uniform_ops import SCALAR_FORMS
@@ -26,7 +31,8 @@ s_mov_b32 s31, 0
 s_endpgm
 """
 ADD = "v_add_u32_e32 v5, v9, v0"
-ARGUMENTS = ({0: 77, 6: 3, 7: 5, 8: 0x0F0F0F0F, 9: 0xFF}, {0: 1, 6: 0x80000001, 7: 0xFFFFFFFD, 8: 1, 9: 0})
+ARGUMENTS = ({0: 77, 6: 3, 7: 5, 8: 0x0F0F0F0F, 9: 0xFF},
+             {0: 1, 6: 0x80000001, 7: 0xFFFFFFFD, 8: 1, 9: 0})
 
 
 def changed(kernels: Any, body: str) -> list[str]:
@@ -171,3 +177,19 @@ def _parses(op: str, count: int) -> bool:
 def test_loads_are_waited_for(kernels: Any) -> None:
     body = (f"s_load_dword s10, {INPUT}, 0x10\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v9, s10\n{ADD}")
     assert changed(kernels, body)[1:] == ["s_waitcnt lgkmcnt(0)", "v_add_u32_e32 v5, s10, v0"]
+
+
+def test_all_reduce_starts_its_sums_without_registers() -> None:
+    code = CodeObject.parse(
+        InstalledFile("amd-aiter", "aiter_meta/hsa/gfx942/all_reduce.co").read())
+    symbol = code.kernel().symbol
+    lines = tuple(x.text for x in recover(code).body(symbol).lines if x.text)
+    context = RuleContext(Evidence(symbol, program(code), lines, (), (), 1.0))
+    proposal = next(iter(Scalarise().matches(context)))
+    after = context.preview.apply(proposal.edits)
+    zeros = [x for x in context.lines if x.startswith("v_mov_b32_e32 v4") and x.endswith(", 0")]
+    assert len(zeros) == 8
+    assert not set(zeros) & set(after.lines)
+    assert "v_add_f32_e32 v40, 0, v48" in after.lines
+    known = {v.signature for v in (*missing_waits(context.program), *hazards(context.program))}
+    assert {v.signature for v in (*missing_waits(after.program), *hazards(after.program))} <= known
