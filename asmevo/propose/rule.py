@@ -12,10 +12,11 @@ from typing import ClassVar
 from asmevo.codeobject.assembly import Edit
 from asmevo.isa import ordering
 from asmevo.isa.cfg import Block, Cfg
-from asmevo.isa.dataflow import liveness
+from asmevo.isa.dataflow import ENTRY, defined_before_use, liveness, reaching_definitions
 from asmevo.isa.dependence import Dependences
 from asmevo.isa.effects import Effects, State, effects, machine_states
 from asmevo.isa.program import Program
+from asmevo.isa.registers import ALL_VGPR_MASK, EVERYTHING, VGPR0, mask
 from asmevo.isa.violation import Violation
 from asmevo.propose.free_registers import FreeRegisters
 from asmevo.propose.lane_liveness import LaneLiveness
@@ -129,6 +130,22 @@ class RuleContext:
     def guards(self) -> frozenset[int]:
         """Waits that may order memory between waves or workgroups: rules leave them alone."""
         return ordering.guards(self.program)
+
+    def is_partly_written(self, index: int, registers: int) -> bool:
+        """Whether an instruction reads registers that one path to it writes and another does not.
+
+        No other operation can read them in its place: G1 knows reads of undefined registers by
+        the operation ("new-undefined-read"), whether or not that path is ever taken.
+        """
+        return bool(self._undefined.get(index, 0) & registers) and reaching_definitions(
+            self.program, index, registers) != (ENTRY,)
+
+    @cached_property
+    def _undefined(self) -> dict[int, int]:
+        """Per instruction, vector registers that it reads and that some path never wrote; v0 is
+        given (the work-item)."""
+        given = EVERYTHING & ~ALL_VGPR_MASK | mask(VGPR0)
+        return {v.consumer: v.registers for v in defined_before_use(self.program, given)}
 
     def dependences(self, start: int, stop: int, *, assume_disjoint: bool) -> Dependences:
         """What must keep its order among the instructions ``start`` to ``stop`` (exclusive)."""

@@ -164,6 +164,15 @@ def test_an_address_that_is_advanced_in_place_is_left_where_it_was(kernels: Any)
     assert kernels.first(FoldOffsets(), text)[0] == "ds_read_b32 v2, v6 offset:4"
 
 
+@pytest.mark.parametrize(("else_", "folds"), [("", False), ("v_mov_b32_e32 v6, 0", True)])
+def test_an_address_that_one_path_leaves_undefined_keeps_its_addition(
+        kernels: Any, else_: str, folds: bool) -> None:
+    """As in Triton's awq_gemm_kernel; G1 refuses an access by an undefined register."""
+    text = (f"{else_}\ns_cbranch_scc1 over\nv_mov_b32_e32 v6, 8\nover:\nv_add_u32_e32 v7, 0, v6\n"
+            f"ds_read_b32 v2, v7 offset:4\ns_waitcnt lgkmcnt(0)\n{STORE}")
+    assert bool(kernels.proposals(FoldOffsets(), text)) == folds
+
+
 PAIR_STORE = "global_store_dwordx2 v[0:1], v[2:3], off\ns_endpgm"
 
 

@@ -86,7 +86,7 @@ def _fold(context: RuleContext, index: int) -> _Fold | None:
                 and base is None):
             constant = constant_of(context, index, other)
             base = value if constant is not None else None
-    if base is None or constant is None:
+    if base is None or constant is None or context.is_partly_written(index, mask(base.first)):
         return None
     if constant >> 31:
         constant -= 1 << 32
