@@ -45,6 +45,10 @@ _SETTING_OPS = frozenset({
     "s_setprio", "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
 })
 
+# Of these, what a user's ``extra_ops`` may let a candidate have more of, and at any level: it only
+# decides which wave issues first. Listing any other one allows no more than the original has.
+_USERS_CHOICE = frozenset({"s_setprio"})
+
 # Registers with a meaning of their own: a candidate may not write them more often. EXEC counts
 # where constants or nothing but itself go there.
 SPECIAL_REGISTERS = {
@@ -58,7 +62,10 @@ COHERENCE_MODIFIERS = ("sc0", "sc1", "nt", "glc", "slc", "dlc")
 
 @dataclass(frozen=True)
 class StaticGate:
-    """Interface, surroundings, opcodes, resources, waits and hazards against the original's own."""
+    """Interface, surroundings, opcodes, resources, waits and hazards against the original's own.
+
+    ``extra_ops`` are operations that a user allows beyond the reviewed ones.
+    """
 
     extra_ops: Sequence[str] = ()
     gate: Gate = Gate.G1
@@ -106,15 +113,16 @@ class StaticGate:
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
         known = Counter(i.op for i in original.instructions)
+        counted = COUNTED_OPS - (_USERS_CHOICE & frozenset(self.extra_ops))
         allowed = self._allowed | widths_of(known)
         for op, count in Counter(i.op for i in candidate.instructions).items():
-            if (op in COUNTED_OPS or op.startswith(".long")) and count > known[op]:
+            if (op in counted or op.startswith(".long")) and count > known[op]:
                 yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
             elif op not in known and op not in allowed:
                 yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"
         settings = Counter(map(_setting, original.instructions))
         for setting, count in Counter(map(_setting, candidate.instructions)).items():
-            if setting is not None and count > settings[setting]:
+            if setting is not None and setting[0] in counted and count > settings[setting]:
                 yield "changed-setting", f"'{' '.join(setting)}' is not in the original so often"
         barriers = sum(1 for i in candidate.instructions if i.op == "s_barrier")
         if barriers < known["s_barrier"]:

@@ -79,3 +79,14 @@ def test_a_mode_may_not_become_another(session: Session) -> None:
     assert StaticGate().judge(trial, 0).code == "changed-setting"
     same = Trial(baseline, session.toolchain, code_object=low.code_object)
     assert StaticGate().judge(same, 0).passed
+
+
+def test_a_user_may_allow_priorities_and_nothing_else_that_is_counted(session: Session) -> None:
+    priorities = built(session, 0, "s_setprio 1", "s_setprio 0")
+    assert StaticGate().judge(priorities, 0).code == "forbidden-opcode"
+    assert StaticGate(["s_sleep"]).judge(priorities, 0).code == "forbidden-opcode"
+    assert StaticGate(["s_setprio"]).judge(priorities, 0).passed
+    for text in ("s_sleep 1", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 8), 0", "s_sendmsg 0"):
+        op = text.split()[0]
+        assert StaticGate([op, "s_setprio"]).judge(
+            built(session, 0, text), 0).code == "forbidden-opcode", op
