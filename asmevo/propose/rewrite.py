@@ -19,8 +19,8 @@ class Rewrite:
     def __init__(self, kernel: str, program: Program) -> None:
         self._kernel = kernel
         self._length = len(program)
-        self._labelled = {t for t in program.targets if t is not None}
-        self._labelled |= set(program.labels)
+        self.labelled = {t for t in program.targets if t is not None}
+        self.labelled |= set(program.labels)
         self._inserted: dict[int, list[str]] = {}
         self._replaced: dict[int, tuple[str, ...]] = {}
 
@@ -74,7 +74,7 @@ class Rewrite:
                 out.append(Edit(self._kernel, start, stop, tuple(texts), reason))
 
         for index in sorted(self._inserted.keys() | self._replaced.keys()):
-            if index != stop or index in self._labelled:
+            if index != stop or index in self.labelled:
                 flush()
                 start = stop = index
                 texts = []

@@ -53,7 +53,7 @@ def lower_waits(context: RuleContext, preview: Preview) -> Preview:
             index, bound = place
             wait = preview.program.instructions[index].wait
             assert wait is not None
-            _tighten(changed.setdefault(index, bounds_of(wait)), counter, bound)
+            tighten(changed.setdefault(index, bounds_of(wait)), counter, bound)
     rewrite = Rewrite(preview.kernel, preview.program)
     for index, bounds in changed.items():
         rewrite.replace(index, wait_text(bounds))
@@ -101,7 +101,7 @@ def _first_consumers(
         else:
             at = consumer
             placed[counter, block] = at
-        _tighten(planned.setdefault(at, {}), counter, needed)
+        tighten(planned.setdefault(at, {}), counter, needed)
         if needed == 0:
             covered.add(counter, False, block, (1, at - 1))
             age = max(age, (1, at - 1))
@@ -175,7 +175,8 @@ def _issued(instructions: Collection[Instruction], counter: str) -> int:
     return sum(int(getattr(i, counter)) for i in instructions)
 
 
-def _tighten(bounds: _Bounds, counter: str, bound: int) -> None:
+def tighten(bounds: _Bounds, counter: str, bound: int) -> None:
+    """Bound a counter by no more than this."""
     bounds[counter] = min(bounds.get(counter, LIMITS[counter]), bound)
 
 

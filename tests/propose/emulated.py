@@ -14,7 +14,8 @@ INPUT, OUTPUT = "s[40:41]", "s[42:43]"
 _DWORDS = 1024
 
 
-def stored(lines: Sequence[str], scalars: Mapping[int, int] | None = None, groups: int = 1) -> U32:
+def stored(lines: Sequence[str], scalars: Mapping[int, int] | None = None, groups: int = 1,
+           lds_bytes: int = 0) -> U32:
     """The output after all waves; v0 is the work-item, and the input made-up words."""
     sgprs = [0] * 44
     for number, value in (scalars or {}).items():
@@ -27,6 +28,6 @@ def stored(lines: Sequence[str], scalars: Mapping[int, int] | None = None, group
                           ("out", OUTPUT_BASE, out.view(np.uint8), True)])
     core.launch(Bench().program(assemble(lines)), memory, np.arange(groups, dtype=np.uint32),
                 grid=(groups, 1, 1), workgroup=(64, 1, 1), user_sgprs=sgprs,
-                group_id_sgprs=(44, -1, -1), work_item_dimensions=1, lds_bytes=0, poison=7,
+                group_id_sgprs=(44, -1, -1), work_item_dimensions=1, lds_bytes=lds_bytes, poison=7,
                 instruction_budget=100_000, private_bytes=0, prompt_returns=False, nan=0)
     return out

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from asmevo.isa.dependence import Dependences
-from asmevo.isa.instruction import Instruction, Unit
-from asmevo.isa.registers import SGPR_LIMIT, VCC_MASK
+from asmevo.isa.instruction import Unit
+from asmevo.propose.issue_slots import slots_between
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
 
-# Issue slots of four cycles until a result can be used: a heuristic for ordering only, rounded
-# from the latencies of an L2 hit, the scalar cache and LDS.
-_LATENCY = {
-    Unit.VMEM: 120, Unit.FLAT: 120, Unit.SMEM: 40, Unit.LDS: 16, Unit.TRANS: 4, Unit.MFMA: 8,
-    Unit.VALU: 2,
-}
+# Issue slots of a store's pipe, as in `asmevo.propose.issue_slots`.
 _STORE = 72
-_VALU = (Unit.VALU, Unit.TRANS, Unit.MFMA)
-_SCALARS = VCC_MASK | ((1 << SGPR_LIMIT) - 1)
-_LANE_READS = ("v_readlane_b32", "v_readfirstlane_b32")
 
 
 class ScheduleBlocks(Rule):
@@ -99,7 +91,7 @@ def _order(context: RuleContext, graph: Dependences, interval: int) -> list[int]
         # that several of them depend on comes first.
         own = _STORE if instructions[i].is_store else 0
         height[i] = max(
-            (height[s] + _distance(instructions[i], instructions[s]) for s in after[i]),
+            (height[s] + slots_between(instructions[i], instructions[s]) for s in after[i]),
             default=0) + own
     ready_at = dict.fromkeys(indices, 0)
     waiting = {i: len(before[i]) for i in indices}
@@ -120,25 +112,9 @@ def _order(context: RuleContext, graph: Dependences, interval: int) -> list[int]
             pipe_free = time + interval
         for s in after[chosen]:
             ready_at[s] = max(
-                ready_at[s], time + _distance(instructions[chosen], instructions[s]))
+                ready_at[s], time + slots_between(instructions[chosen], instructions[s]))
             waiting[s] -= 1
             if not waiting[s]:
                 ready.add(s)
         time += 1
     return order
-
-
-def _distance(producer: Instruction, consumer: Instruction) -> int:
-    """Slots from issuing one instruction to issuing another that depends on it."""
-    shared = producer.writes & consumer.reads
-    if not shared:
-        return 1
-    distance = _LATENCY.get(producer.unit, 1) if producer.unit in _VALU or producer.is_load else 1
-    if producer.unit in _VALU:
-        if consumer.encoding == "dpp" or (shared & _SCALARS and consumer.unit in _VALU):
-            distance = max(distance, 3)
-        elif consumer.op in _LANE_READS:
-            distance = max(distance, 2)
-        elif shared & _SCALARS and consumer.unit is Unit.VMEM:
-            distance = max(distance, 6)
-    return distance
