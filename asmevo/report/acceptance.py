@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _MOST = 40
+# Rules of a candidate are named with this between them (`asmevo.propose.rules_proposer`).
+_JOIN = "+"
+SEVERAL = "several rules at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,29 @@ class Acceptance:
         return self.accepted / self.proposed if self.proposed else None
 
 
+def several_as_one(records: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Records by rule, those of candidates to which several rules were applied added up in one:
+    there are as many of those as there are sets of rules.
+    """
+    out: dict[str, dict[str, Any]] = {}
+    for name, record in records.items():
+        if _JOIN not in str(name):
+            out[str(name)] = dict(record)
+            continue
+        total = out.setdefault(SEVERAL, {})
+        for key, value in record.items():
+            total[key] = total.get(key, 0) + _number(value)
+    return out
+
+
 def added_up(results: Sequence[Mapping[str, Any]], key: str) -> tuple[Acceptance, ...]:
     """``key`` is ``proposers`` or ``rules`` of ``result.json``; those that gained most first."""
     sums: dict[str, dict[str, float]] = {}
     for result in results:
         records = result.get(key)
-        for name, record in records.items() if isinstance(records, Mapping) else ():
-            total = sums.setdefault(str(name), dict.fromkeys(
+        found = several_as_one(records) if isinstance(records, Mapping) else {}
+        for name, record in found.items():
+            total = sums.setdefault(name, dict.fromkeys(
                 ("proposed", "passed", "accepted", "gain", "seconds", "kernels"), 0.0))
             for field in total:
                 total[field] += _number(record.get(field))
@@ -47,9 +66,10 @@ def added_up(results: Sequence[Mapping[str, Any]], key: str) -> tuple[Acceptance
 
 
 def _number(value: object) -> float:
+    """Whole numbers stay such."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return 0.0
-    return float(value)
+        return 0
+    return value
 
 
 def columns(title: str) -> tuple[str, ...]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from asmevo.gates.verdict import Gate, Outcome
 from asmevo.isa.program import Program
+from asmevo.report.acceptance import several_as_one
 from asmevo.report.causes import CAUSES
 from asmevo.report.live_view import clock
 from asmevo.report.search_result import GATES
@@ -128,7 +129,7 @@ def record_tables(
 ) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
     """Title, columns and rows: by proposer where it is known, by rule, by direction."""
     state, result = run.state, run.result
-    groups = [("rule", _gains(state.rules, result.get("rules"))),
+    groups = [("rule", _several_as_one(_gains(state.rules, result.get("rules")))),
               ("direction", state.directions)]
     if set(state.proposers) - {"unknown"}:
         groups.insert(0, ("proposer", _gains(state.proposers, result.get("proposers"))))
@@ -150,6 +151,11 @@ def _gains(records: Mapping[str, Record], told: Any) -> dict[str, Record]:
     return {name: replace(record, gain=known[name]["gain"])
             if isinstance(known.get(name), Mapping) and "gain" in known[name] else record
             for name, record in records.items()}
+
+
+def _several_as_one(records: Mapping[str, Record]) -> dict[str, Record]:
+    found = several_as_one({name: asdict(record) for name, record in records.items()})
+    return {name: Record(**record) for name, record in found.items()}
 
 
 def _record(name: str, record: Record, timed: bool, priced: bool) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from asmevo.failure import printable
 from asmevo.gates.verdict import Gate, Outcome
+from asmevo.report.acceptance import several_as_one
 from asmevo.report.lineage_lines import lineage_text
 from asmevo.report.result import Result
 from asmevo.report.search_state import NodeState
@@ -38,7 +39,7 @@ def search_shown(result: Result) -> Iterator[RenderableType]:
     if len(result.proposers) > 1:
         yield _records("proposer", result.proposers)
     if result.rules:
-        yield _records("rule", result.rules)
+        yield _records("rule", several_as_one(result.rules))
     if result.replacement_sha256 and result.timings:
         yield _timings(result.timings)
 

@@ -148,6 +148,20 @@ def test_proposers_and_rules_are_added_up() -> None:
     assert "| scheduler |" in document
 
 
+def test_several_rules_at_once_are_one_line() -> None:
+    """Whatever they are; a search in which two such candidates were committed is one search."""
+    one = {"proposed": 3, "passed": 2, "accepted": 1, "gain": 0.1, "seconds": 1.0}
+    none = {**one, "accepted": 0, "gain": 0.0}
+    summary = summarise([
+        result("a", rules={"a": one, "a+b": one, "b+c": one, "a+b+c": none}),
+        result("b", rules={"a+c": none})])
+    assert [(r.name, r.proposed, r.passed, r.accepted, r.kernels) for r in summary.rules] == [
+        ("several rules at once", 12, 8, 2, 1), ("a", 3, 2, 1, 1)]
+    assert summary.rules[0].gain == pytest.approx(0.2)
+    assert "| several rules at once | 12 | 8 | 2 | 16.7 % | 1 |" in markdown(summary)
+    assert "+b" not in markdown(summary)
+
+
 def test_documents_round_trip() -> None:
     summary = summarise([result("a"), result("b", status="error", error="no")], {"all of it": "*"})
     assert from_dict(json.loads(to_json(summary))) == summary

@@ -17,7 +17,7 @@ from asmevo.report import page_style, version_profile
 from asmevo.report.lineage_svg import lineage_svg
 from asmevo.report.progress_plot import progress_plot, ticks
 from asmevo.report.search_page import search_page
-from asmevo.report.search_state import SearchState
+from asmevo.report.search_state import Record, SearchState
 from asmevo.report.stored_run import StoredRun
 from asmevo.report.version_profile import (
     ORIGINAL,
@@ -222,6 +222,15 @@ def _luminance(colour: str) -> float:
     linear = [c / 12.92 if c <= 0.04045 else float(((c + 0.055) / 1.055) ** 2.4)
               for c in (int(colour[n:n + 2], 16) / 255 for n in (1, 3, 5))]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_several_rules_at_once_are_one_line(make_run: MakeRun) -> None:
+    run = make_run()
+    first, second = (Record(proposed=n, passed=n, seconds=1.0) for n in (2, 3))
+    run.state.rules.update({"a+b": first, "a+c": second})
+    rules = ParsedPage(search_page(run)).by_id("rules")
+    assert "several rules at once55" in rules
+    assert "a+b" not in rules
 
 
 def test_profiles_are_read_as_written(

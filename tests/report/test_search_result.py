@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,15 @@ def test_what_is_shown(tmp_path: Path) -> None:
     assert "6.7 %  +2.00 %" in text
     assert "9 more in report.html" in text
     assert "1.0475x" in text
+
+
+def test_several_rules_at_once_are_one_line(tmp_path: Path) -> None:
+    one = {"proposed": 5, "passed": 4, "accepted": 0, "gain": 0.0}
+    text = shown(replace(result(tmp_path), rules={
+        "a": one, "a+b": one, "a+c": {**one, "gain": 0.01}}))
+    assert " ".join(next(line for line in text.splitlines() if "several" in line).split()) == (
+        "several rules at once 10 8 0 0.0 % +1.01 %")
+    assert "a+b" not in text
 
 
 @pytest.mark.parametrize("content", [
