@@ -27,32 +27,27 @@ class BlockUses:
         """The instruction that wrote all of some registers last, before ``index``."""
         instructions = self.context.program.instructions
         for other in range(index - 1, self.block.start - 1, -1):
+            if other in self.context.indexed:
+                return None
             if instructions[other].writes & registers:
                 whole = instructions[other].writes & registers == registers
-                return other if whole and other not in self.context.indexed else None
+                return other if whole else None
         return None
 
     def readers(self, index: int, registers: int) -> frozenset[int] | None:
-        """Who reads what ``index`` wrote to some registers, if only this block does."""
-        instructions = self.context.program.instructions
-        found: set[int] = set()
-        left = registers
-        for other in range(index + 1, self.block.end):
-            if instructions[other].reads & left:
-                found.add(other)
-            left &= ~instructions[other].writes
-            if not left:
-                return frozenset(found)
-        return None if self.context.lanes.after[self.block.end - 1] & left else frozenset(found)
-
-    def readers_by_lane(self, index: int, registers: int) -> frozenset[int] | None:
         """Who reads what ``index`` wrote to some registers, if only this block does, and only
-        before EXEC changes: the lanes that read are those for which it was written."""
+        before EXEC changes: the lanes that read are those for which it was written.
+
+        A write behind that ends the value's life for the lanes that are still on; others keep it,
+        and may read it once they are on again.
+        """
         instructions = self.context.program.instructions
         found: set[int] = set()
         left = registers
         for other in range(index + 1, self.block.end):
             i = instructions[other]
+            if other in self.context.indexed:
+                return None
             if i.reads & left:
                 found.add(other)
             if i.writes & EXEC_MASK:
@@ -67,4 +62,5 @@ class BlockUses:
     def keeps(self, start: int, stop: int, registers: int) -> bool:
         """Whether no instruction strictly between two writes any of some registers."""
         instructions = self.context.program.instructions
-        return not any(instructions[k].writes & registers for k in range(start + 1, stop))
+        return not any(instructions[k].writes & registers or k in self.context.indexed
+                       for k in range(start + 1, stop))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asmevo.isa.instruction import Instruction, Operand, OperandKind
-from asmevo.isa.registers import EXEC_MASK, VCC_MASK, mask
+from asmevo.isa.registers import VCC_MASK, mask
 from asmevo.propose.block_uses import BlockUses
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
@@ -191,8 +191,7 @@ def _fits(
         kept |= mask(dividend.first, dividend.count)
     instructions = range(start, d.fixed + 1)
     return (
-        uses.keeps(start, d.fixed, EXEC_MASK)
-        and not chain & context.indexed
+        not chain & context.indexed
         and not any(at[k].writes & kept for k in instructions if k != d.fixed)
         and uses.keeps(d.corrected, d.fixed, mask(q.first))
         # A product of two scalars or with a literal has no short form.

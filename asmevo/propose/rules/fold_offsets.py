@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from asmevo.isa.instruction import Instruction, Operand, OperandKind, Unit
-from asmevo.isa.registers import AGPR0, EXEC_MASK, VGPR0, mask
+from asmevo.isa.registers import AGPR0, VGPR0, mask
 from asmevo.propose.block_uses import BlockUses
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
@@ -92,10 +92,10 @@ def _fold(context: RuleContext, index: int) -> _Fold | None:
         constant -= 1 << 32
     uses = BlockUses.around(context, index)
     readers = uses.readers(index, mask(total.first))
-    if not readers or readers & context.indexed:
+    if not readers:
         return None
     last = max(readers)
-    if not uses.keeps(index, last, mask(base.first) & ~mask(total.first) | EXEC_MASK):
+    if not uses.keeps(index, last, mask(base.first) & ~mask(total.first)):
         return None
     if base.first == total.first and not uses.keeps(index, last, mask(base.first)):
         return None

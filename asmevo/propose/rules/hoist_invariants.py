@@ -231,7 +231,7 @@ class _Motion:
         context = self.context
         to = i.operands[0]
         main = mask(to.first, to.count)
-        readers = BlockUses.around(context, index).readers_by_lane(index, main)
+        readers = BlockUses.around(context, index).readers(index, main)
         if not readers:
             return None
         free = context.free.during(inside.loop.indices) & ~self.taken

@@ -167,7 +167,7 @@ def _is_inline(operand: Operand) -> bool:
 
 def _readers(context: RuleContext, index: int, register: int) -> frozenset[int] | None:
     """All who read a result, when each reads nothing else in its place."""
-    readers = BlockUses.around(context, index).readers_by_lane(index, mask(register))
+    readers = BlockUses.around(context, index).readers(index, mask(register))
     if readers is None:
         if context.states[index] & _PARTIAL:
             return None
