@@ -33,6 +33,7 @@ def test_short_stretches_lose_their_branch(kernels: Any, inside: str) -> None:
 @pytest.mark.parametrize("inside", [
     "s_mov_b32 s8, 0",                                # read behind the stretch
     "v_readfirstlane_b32 s8, v1",
+    "v_writelane_b32 v9, s9, 3",                      # whatever EXEC is
     "s_load_dword s9, s[2:3], 0x0",                   # may not be mapped
     "s_and_b64 exec, exec, s[10:11]",
     "s_barrier",

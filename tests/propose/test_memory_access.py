@@ -100,6 +100,24 @@ def test_registers_apart_are_renamed(kernels: Any) -> None:
                             f"v_mul_f32_e64 v11, v{low + 1}, -v{low}"]
 
 
+@pytest.mark.parametrize("lanes", [
+    # Lanes that were off have what v20 was before; others go on with it elsewhere.
+    "s_mov_b64 exec, -1\nv_add_f32_e32 v10, v7, v20",
+    "v_add_f32_e32 v10, v7, v20\ns_and_b64 exec, exec, s[8:9]\nv_add_f32_e32 v10, v10, v20\n"
+    "s_cbranch_scc1 over\ns_nop 0\nover:\nv_mov_b32_e32 v20, 0\ns_mov_b64 exec, -1\n"
+    "v_mov_b32_e32 v11, v20",
+])
+def test_loads_that_lanes_see_differently_keep_their_registers(kernels: Any, lanes: str) -> None:
+    text = f"""
+    s_mov_b64 exec, s[4:5]
+    global_load_dword v7, v[4:5], off
+    global_load_dword v20, v[4:5], off offset:4
+    s_waitcnt vmcnt(0)
+    {lanes}
+    """ + USE
+    assert kernels.proposals(WidenAccesses(), text) == []
+
+
 @pytest.mark.parametrize("lines", [
     ["global_load_dword v10, v[4:5], off", "global_load_dword v11, v[4:5], off offset:8"],  # a gap
     ["global_load_dword v10, v[4:5], off", "global_load_dword v11, v[6:7], off offset:4"],

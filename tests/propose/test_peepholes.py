@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from asmevo.propose.proposal import Evidence
@@ -12,6 +13,7 @@ from asmevo.propose.rules.align_fetch import AlignFetch
 from asmevo.propose.rules.fuse_dpp import FuseDpp
 from asmevo.propose.rules.pair_lds_reads import PairLdsReads
 from asmevo.propose.rules.split_accumulators import SplitAccumulators
+from tests.propose.emulated import OUTPUT, stored
 
 STORE = "global_store_dword v[2:3], v1, off\ns_endpgm"
 SHUFFLE = "row_ror:8 row_mask:0xf bank_mask:0xf"
@@ -37,6 +39,20 @@ def test_a_shuffle_folds_into_its_user(kernels: Any, user: str) -> None:
 ])
 def test_shuffles_that_stay(kernels: Any, text: str) -> None:
     assert kernels.proposals(FuseDpp(), f"{text}\n{STORE}") == []
+
+
+@pytest.mark.parametrize(("bounds", "folds"), [("", False), (" bound_ctrl:0", True)])
+def test_lanes_whose_source_is_off(kernels: Any, bounds: str, folds: bool) -> None:
+    """They keep the old v9, which the fused form would not add, or get 0 in both."""
+    body = [f"v_mov_b32_dpp v9, v5 {SHUFFLE}{bounds}", "v_add_f32_e32 v8, v9, v4"]
+    lines = ["v_lshlrev_b32_e32 v1, 2, v0", "v_cvt_f32_u32_e32 v5, v0", "v_mov_b32_e32 v4, 1.0",
+             "v_mov_b32_e32 v8, 0", "v_mov_b32_e32 v9, 2.0", "s_mov_b64 exec, s[8:9]", "s_nop 4",
+             *body, "s_mov_b64 exec, -1", f"global_store_dword v1, v8, {OUTPUT}", "s_endpgm"]
+    text = "\n".join(lines)
+    assert bool(kernels.proposals(FuseDpp(), text)) == folds
+    fused = [*lines[:7], f"v_add_f32_dpp v8, v5, v4 {SHUFFLE}{bounds}", *lines[9:]]
+    scalars = {8: 0x00FF00FF, 9: 0}
+    assert np.array_equal(stored(lines, scalars), stored(fused, scalars)) == folds
 
 
 def _reads(*offsets: int, address: str = "v40") -> list[str]:

@@ -10,6 +10,8 @@ from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
 
+# Writes a lane that is off, too (CDNA3 ISA, "V_WRITELANE_B32": ignores EXEC).
+_ALWAYS = ("v_writelane",)
 _LANED = (Unit.VALU, Unit.TRANS, Unit.VMEM, Unit.LDS, Unit.SALU, Unit.NOP, Unit.WAIT)
 
 
@@ -45,7 +47,7 @@ class DropSkips(Rule):
         for k in range(index + 1, target):
             i = context.program.instructions[k]
             if (i.unit not in _LANED or k in context.labelled or k in context.fences
-                    or i.writes & (EXEC_MASK | needed)):
+                    or i.op.startswith(_ALWAYS) or i.writes & (EXEC_MASK | needed)):
                 return False
         return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from asmevo.isa.effects import State
 from asmevo.isa.instruction import Instruction, Operand, OperandKind
 from asmevo.isa.registers import AGPR0, EXEC_MASK, VGPR0, mask
 from asmevo.propose.proposal import Direction, Proposal
@@ -19,6 +20,7 @@ _COMMUTATIVE = frozenset({
 # Shuffles in which every lane has a source lane; the others leave some lanes at the old value of
 # the destination, which differs between the move and the operation.
 _TOTAL = ("quad_perm", "row_ror", "row_mirror", "row_half_mirror", "row_newbcast")
+_PARTIAL = State.EXEC_LO_PARTIAL | State.EXEC_HI_PARTIAL
 _SHUFFLE = re.compile(r"\s((?:quad_perm|row_|wave_).*)$")
 
 
@@ -70,6 +72,10 @@ def _user(context: RuleContext, index: int) -> tuple[int, str] | None:
     shuffle = _SHUFFLE.search(move.text)
     if (shuffle is None or not any(move.modifier(name) is not None for name in _TOTAL)
             or move.modifier("row_mask") != 15 or move.modifier("bank_mask") != 15):
+        return None
+    # A lane whose source lane is off keeps its old value as well, or gets 0 where bounds are
+    # controlled (CDNA3 ISA, "DPP": BOUND_CTRL).
+    if move.modifier("bound_ctrl") is None and context.states[index] & _PARTIAL:
         return None
     copy, source = move.operands
     if source.neg or source.abs or copy.first == source.first:

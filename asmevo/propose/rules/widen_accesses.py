@@ -187,6 +187,9 @@ def _elsewhere(
     ends = [k for k in range(first, block.end)
             if (facts[k].reads | facts[k].writes) & registers]
     last = ends[-1]
+    # Lanes that are on for a part of the uses only may have the old value of the old register.
+    if old[0] >= VGPR0 and any(facts[k].writes & EXEC_MASK for k in range(first, last + 1)):
+        return None
     after = context.lanes.after[last] if last + 1 >= block.end else context.lanes.before[last + 1]
     if after & registers or context.lanes.before[first] & registers:
         return None
