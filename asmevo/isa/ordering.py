@@ -63,3 +63,13 @@ def guards(program: Program) -> frozenset[int]:
             out.update(pending)
             pending.clear()
     return frozenset(out)
+
+
+def lds_waits(program: Program) -> frozenset[int]:
+    """Waits for vector memory in a program that loads some of it to LDS: behind them a wave reads
+    there what it has loaded itself, which registers do not show either."""
+    instructions = program.instructions
+    if not any(i.modifier("lds") is not None or "_load_lds_" in i.op for i in instructions):
+        return frozenset()
+    return frozenset(index for index, i in enumerate(instructions)
+                     if i.wait is not None and i.wait.vmcnt is not None)

@@ -10,22 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.instruction import Unit
 from asmevo.isa.program import Program
 from asmevo.isa.waits import Outstanding, outstanding
 from asmevo.propose.preview import Preview
 from asmevo.propose.rewrite import Rewrite
 from asmevo.propose.waits import bounds_of, tighten, wait_text
-
-
-def waits_for_lds(program: Program) -> frozenset[int]:
-    """Waits for vector memory in a program that loads some of it to LDS: behind them a wave reads
-    there what it has loaded itself."""
-    instructions = program.instructions
-    if not any(map(_loads_to_lds, instructions)):
-        return frozenset()
-    return frozenset(k for k, i in enumerate(instructions)
-                     if i.wait is not None and i.wait.vmcnt is not None)
 
 
 def guard_barriers(before: Preview, after: Preview) -> Preview:
@@ -60,7 +50,3 @@ def _at_barriers(program: Program) -> list[tuple[int, list[Outstanding]]]:
     found = outstanding(program, barriers)
     return [(k, [o for o in found[k] if o.publishes or instructions[o.index].unit is Unit.LDS])
             for k in barriers]
-
-
-def _loads_to_lds(i: Instruction) -> bool:
-    return i.modifier("lds") is not None or "_load_lds_" in i.op

@@ -131,6 +131,11 @@ class RuleContext:
         """Waits that may order memory between waves or workgroups: rules leave them alone."""
         return ordering.guards(self.program)
 
+    @cached_property
+    def kept_waits(self) -> frozenset[int]:
+        """Waits that whoever reorders instructions leaves where they are: nothing crosses them."""
+        return self.guards | ordering.lds_waits(self.program)
+
     def is_partly_written(self, index: int, registers: int) -> bool:
         """Whether an instruction reads registers that one path to it writes and another does not.
 
@@ -152,8 +157,8 @@ class RuleContext:
         key = (start, stop, assume_disjoint)
         if key not in self._dependences:
             self._dependences[key] = Dependences(
-                self.program, start, stop, fences=self.fences, guards=self.guards,
-                assume_disjoint=assume_disjoint)
+                self.program, start, stop, fences=self.fences | self.kept_waits,
+                guards=self.guards, assume_disjoint=assume_disjoint)
         return self._dependences[key]
 
     @cached_property

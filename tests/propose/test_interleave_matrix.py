@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from asmevo.isa.hazards import hazards
 from asmevo.isa.waits import missing_waits
-from asmevo.propose.barrier_waits import guard_barriers, waits_for_lds
 from asmevo.propose.rules.interleave_matrix import InterleaveMatrix
 from tests.propose.emulated import INPUT, OUTPUT, stored
 
@@ -72,72 +71,6 @@ def test_what_is_interleaved_stays_as_it_is(kernels: Any) -> None:
     (one, two), others = matrix(2), work(3)
     assert rewritten(kernels, [one, others[0], two, *others[1:], END]) == []
     assert rewritten(kernels, [one, *others, two, *work(2), END]) == []
-
-
-PIPELINE = [
-    "ds_write_b32 v80, v81", "ds_read_b32 v90, v80 offset:512",
-    *matrix(2, LARGE), *work(4), "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier",
-    "ds_read_b32 v91, v80 offset:256", "s_waitcnt lgkmcnt(0)", "v_add_u32_e32 v92, v90, v91", END]
-
-
-def test_lds_is_waited_for_in_front_of_barriers(kernels: Any) -> None:
-    """What another wave reads, and what it may overwrite; its own loads of memory may be in flight.
-    """
-    found = rewritten(kernels, PIPELINE)
-    assert found
-    for lines in found:
-        assert lines[lines.index("s_barrier") - 1] == "s_waitcnt lgkmcnt(0)"
-
-
-def test_loads_to_lds_are_waited_for_where_they_were(kernels: Any) -> None:
-    """Other loads to LDS are in flight at another barrier, so this one would not be missed."""
-    load = "buffer_load_dword v80, s[12:15], 0 offen lds"
-    text = [load, "s_barrier", load, *matrix(2, LARGE), "s_waitcnt vmcnt(0)", "s_barrier",
-            "ds_read_b32 v91, v80", *work(4), "s_waitcnt lgkmcnt(0)", "v_mov_b32_e32 v92, v91", END]
-    found = rewritten(kernels, text)
-    assert found
-    for lines in found:
-        at = [k for k, line in enumerate(lines) if line == "s_barrier"]
-        assert "s_waitcnt vmcnt(0)" in lines[at[0]:at[1]]
-        assert lines.index("ds_read_b32 v91, v80") > at[1]
-
-
-def test_which_waits_are_for_lds(kernels: Any) -> None:
-    text = ["s_waitcnt vmcnt(2)", "s_waitcnt vmcnt(0) lgkmcnt(1)", "s_barrier",
-            "s_waitcnt lgkmcnt(0)", END]
-    assert not waits_for_lds(kernels.context("\n".join(text)).program)
-    text.append("buffer_load_dword v80, s[12:15], 0 offen lds")
-    assert waits_for_lds(kernels.context("\n".join(text)).program) == {0, 1}
-
-
-@pytest.mark.parametrize(("operation", "wait"), [
-    ("ds_read_b32 v90, v80", "s_waitcnt lgkmcnt(0)"),
-    ("ds_write_b32 v80, v81", "s_waitcnt lgkmcnt(0)"),
-    (f"global_load_dword v90, v80, {INPUT}", None),
-    (f"global_store_dword v80, v81, {OUTPUT}", "s_waitcnt vmcnt(0)"),
-    ("buffer_load_dword v80, s[12:15], 0 offen lds", "s_waitcnt vmcnt(0)"),
-])
-@pytest.mark.parametrize("between", ["s_nop 0", "s_waitcnt expcnt(0)"])
-def test_what_may_not_be_in_flight_at_a_barrier(
-        kernels: Any, operation: str, wait: str | None, between: str) -> None:
-    one, two = ("\n".join(lines) for lines in (
-        [operation, "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier", END],
-        [operation, between, "s_barrier", END]))
-    before, after = (kernels.context(text).preview for text in (one, two))
-    found = guard_barriers(before, after).lines
-    if wait is None:
-        assert found == after.lines
-    else:
-        assert wait.split()[1] in found[found.index("s_barrier") - 1]
-        assert guard_barriers(after, after).lines == after.lines
-
-
-def test_a_younger_access_may_be_in_flight(kernels: Any) -> None:
-    end = ["ds_read_b32 v91, v80 offset:4", "s_barrier", END]
-    before, after = (kernels.context("\n".join(lines)).preview for lines in (
-        ["ds_read_b32 v90, v80", "s_waitcnt lgkmcnt(0)", *end], ["ds_read_b32 v90, v80", *end]))
-    found = guard_barriers(before, after).lines
-    assert found[found.index("s_barrier") - 1] == "s_waitcnt lgkmcnt(1)"
 
 
 _REGISTER = st.integers(20, 25)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from asmevo.isa.cfg import Block
 from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Unit
+from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
 from asmevo.propose.rule import Rule, RuleContext
@@ -98,7 +99,7 @@ class HoistLoads(Rule):
             # are put anew below.
             placed = {
                 i for i in order
-                if moved[0] <= i <= moved[-1] and i not in context.guards
+                if moved[0] <= i <= moved[-1] and i not in context.kept_waits
                 and (instructions[i].wait is not None or instructions[i].op == "s_nop")
             }
             rewrite.delete(placed)
@@ -106,6 +107,7 @@ class HoistLoads(Rule):
         if not rewrite:
             return
         preview = repair(context, context.preview.apply(rewrite.edits(self.name)))
+        preview = guard_barriers(context.preview, preview)
         if is_clean(context, preview):
             yield self.proposal(
                 preview, f"{what}: the work they now precede hides their latency",

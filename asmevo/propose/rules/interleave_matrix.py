@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Unit
 from asmevo.isa.matrix_timing import passes
 from asmevo.isa.targets import model
-from asmevo.propose.barrier_waits import guard_barriers, waits_for_lds
+from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.issue_slots import slots_between
 from asmevo.propose.matrix_runs import MatrixRun, matrix_runs
 from asmevo.propose.proposal import Direction, Proposal
@@ -57,10 +56,9 @@ class InterleaveMatrix(Rule):
     def _interleaved(self, context: RuleContext, runs: Sequence[MatrixRun], in_front: bool
                      ) -> Iterator[Proposal]:
         rewrite = context.rewrite()
-        fences = context.fences | waits_for_lds(context.program)
         for run in runs:
             start = run.start if in_front else run.first
-            order = _Interleaving.of(context, start, run.stop, fences).order()
+            order = _Interleaving.of(context, start, run.stop).order()
             if order != sorted(order):
                 rewrite.delete(set(range(start, run.stop)) - set(order))
                 rewrite.permute(order, context.lines)
@@ -86,12 +84,11 @@ class _Interleaving:
     after: dict[int, list[int]]
 
     @staticmethod
-    def of(context: RuleContext, start: int, stop: int, fences: Set[int]) -> _Interleaving:
+    def of(context: RuleContext, start: int, stop: int) -> _Interleaving:
         instructions = context.program.instructions
-        graph = Dependences(
-            context.program, start, stop, fences=fences, guards=context.guards)
+        graph = context.dependences(start, stop, assume_disjoint=False)
         indices = [
-            k for k in range(start, stop) if k in fences or k in context.guards or not (
+            k for k in range(start, stop) if k in context.kept_waits or not (
                 instructions[k].wait is not None or instructions[k].op == "s_nop")]
         kept = set(indices)
         before = {k: graph.predecessors[k] & kept for k in indices}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Unit
+from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.issue_slots import slots_between
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, repair
@@ -61,6 +62,7 @@ class ScheduleBlocks(Rule):
         if not rewrite:
             return
         preview = repair(context, context.preview.apply(rewrite.edits(self.name)), self._span)
+        preview = guard_barriers(context.preview, preview)
         if is_clean(context, preview):
             where = (f"instructions {blocks[0][0]} to {blocks[0][1]}" if len(blocks) == 1
                      else f"{len(blocks)} blocks")
@@ -76,7 +78,7 @@ def _order(context: RuleContext, graph: Dependences, interval: int) -> list[int]
     instructions = context.program.instructions
     indices = [
         i for i in range(graph.start, graph.stop)
-        if i in context.guards or not (
+        if i in context.kept_waits or not (
             instructions[i].wait is not None or instructions[i].op == "s_nop")
     ]
     kept = set(indices)
