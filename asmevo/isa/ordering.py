@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asmevo.isa.effects import State
-from asmevo.isa.instruction import Unit
+from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.program import Program
 from asmevo.isa.registers import EXEC_MASK
 
@@ -69,7 +69,12 @@ def lds_waits(program: Program) -> frozenset[int]:
     """Waits for vector memory in a program that loads some of it to LDS: behind them a wave reads
     there what it has loaded itself, which registers do not show either."""
     instructions = program.instructions
-    if not any(i.modifier("lds") is not None or "_load_lds_" in i.op for i in instructions):
+    if not any(map(loads_to_lds, instructions)):
         return frozenset()
     return frozenset(index for index, i in enumerate(instructions)
                      if i.wait is not None and i.wait.vmcnt is not None)
+
+
+def loads_to_lds(i: Instruction) -> bool:
+    """Whether an instruction loads from memory to LDS, past the registers."""
+    return i.modifier("lds") is not None or "_load_lds_" in i.op

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from asmevo.isa.instruction import Unit
+from asmevo.isa.ordering import loads_to_lds
 from asmevo.isa.program import Program
 from asmevo.isa.waits import Outstanding, outstanding
 from asmevo.propose.preview import Preview
@@ -18,13 +19,17 @@ from asmevo.propose.rewrite import Rewrite
 from asmevo.propose.waits import bounds_of, tighten, wait_text
 
 
-def guard_barriers(before: Preview, after: Preview) -> Preview:
+def guard_barriers(before: Preview, after: Preview, *, reads: bool = False) -> Preview:
     """Wait in front of barriers for what was not in flight there before and what other waves may
-    see, or overwrite in LDS; both have the same barriers in the same order."""
+    see, or overwrite in LDS; both have the same barriers in the same order.
+
+    With ``reads`` also in front of LDS operations, for loads to LDS that the wave may read there;
+    then these have to be in the same order, too.
+    """
     program = after.program
     rewrite = Rewrite(after.kernel, program)
-    for (_, old), (barrier, new) in zip(
-            _at_barriers(before.program), _at_barriers(program), strict=True):
+    for (_, old), (point, new) in zip(
+            _looked_at(before.program, reads), _looked_at(program, reads), strict=True):
         known = Counter(before.program.instructions[o.index].text for o in old)
         found = Counter(program.instructions[o.index].text for o in new)
         bounds: dict[str, int] = {}
@@ -34,19 +39,27 @@ def guard_barriers(before: Preview, after: Preview) -> Preview:
                 tighten(bounds, o.counter, o.position if o.ordered else 0)
         if not bounds:
             continue
-        wait = program.instructions[barrier - 1].wait if barrier else None
-        if wait is None or barrier in rewrite.labelled:
-            rewrite.insert(barrier, wait_text(bounds))
+        wait = program.instructions[point - 1].wait if point else None
+        if wait is None or point in rewrite.labelled:
+            rewrite.insert(point, wait_text(bounds))
             continue
         for counter, bound in bounds_of(wait).items():
             tighten(bounds, counter, bound)
-        rewrite.replace(barrier - 1, wait_text(bounds))
+        rewrite.replace(point - 1, wait_text(bounds))
     return after.apply(rewrite.edits("waits"))
 
 
-def _at_barriers(program: Program) -> list[tuple[int, list[Outstanding]]]:
+def _looked_at(program: Program, reads: bool) -> list[tuple[int, list[Outstanding]]]:
+    """Where memory is looked at, and what is in flight there that matters."""
     instructions = program.instructions
-    barriers = [k for k, i in enumerate(instructions) if i.unit is Unit.BARRIER]
-    found = outstanding(program, barriers)
-    return [(k, [o for o in found[k] if o.publishes or instructions[o.index].unit is Unit.LDS])
-            for k in barriers]
+    points = [k for k, i in enumerate(instructions)
+              if i.unit is Unit.BARRIER or (reads and i.unit is Unit.LDS)]
+    found = outstanding(program, points)
+
+    def matters(at: int, o: Outstanding) -> bool:
+        i = instructions[o.index]
+        if instructions[at].unit is Unit.BARRIER:
+            return o.publishes or i.unit is Unit.LDS
+        return loads_to_lds(i)
+
+    return [(k, [o for o in found[k] if matters(k, o)]) for k in points]

@@ -11,6 +11,7 @@ from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.rule import Rule
 from asmevo.propose.rules.hoist_loads import HoistLoads
 from asmevo.propose.rules.interleave_matrix import InterleaveMatrix
+from asmevo.propose.rules.relax_waits import RelaxWaits
 from asmevo.propose.rules.schedule_blocks import ScheduleBlocks
 from tests.propose.emulated import INPUT, OUTPUT
 
@@ -55,6 +56,21 @@ def test_loads_to_lds_are_waited_for_where_they_were(kernels: Any, rule: Rule) -
 
     for found in rewritten(kernels, rule, lines):
         assert ordered(found) == ordered(lines)
+
+
+def test_relaxed_waits_hold_for_lds_in_front_of_barriers(kernels: Any) -> None:
+    lines = ["ds_read_b32 v90, v80", "s_waitcnt vmcnt(0) lgkmcnt(0)", *WORK, "s_barrier",
+             "v_add_u32_e32 v92, v90, v91", END]
+    for found in rewritten(kernels, RelaxWaits(), lines):
+        assert "lgkmcnt(0)" in "".join(found[:found.index("s_barrier")])
+
+
+def test_relaxed_waits_hold_for_what_a_wave_loads_to_lds(kernels: Any) -> None:
+    read = "ds_read_b32 v91, v80"
+    lines = [LOAD, "s_waitcnt vmcnt(0) lgkmcnt(0)", *WORK, read, "s_waitcnt vmcnt(0) lgkmcnt(0)",
+             "v_add_u32_e32 v92, v90, v91", END]
+    for found in rewritten(kernels, RelaxWaits(), lines):
+        assert "vmcnt(0)" in "".join(found[:found.index(read)])
 
 
 def test_which_waits_are_for_lds(kernels: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from asmevo.isa.waits import loosest_wait
+from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Proposal
 from asmevo.propose.repair import is_clean, separate
@@ -55,6 +56,7 @@ class RelaxWaits(Rule):
         self, context: RuleContext, waits: tuple[int, ...], span: int,
     ) -> Iterator[Proposal]:
         preview = separate(context, place_waits(context, without_waits(context, waits), span))
+        preview = guard_barriers(context.preview, preview)
         if not is_clean(context, preview):
             return
         before = sum(i.wait is not None for i in context.program.instructions)
@@ -73,7 +75,8 @@ class RelaxWaits(Rule):
                 rewrite.replace(index, text)
             else:
                 rewrite.delete((index,))
-        return separate(context, context.preview.apply(rewrite.edits(self.name)))
+        preview = separate(context, context.preview.apply(rewrite.edits(self.name)))
+        return guard_barriers(context.preview, preview, reads=True)
 
     def _in_place(self, context: RuleContext, loosened: list[tuple[int, str]],
                   preview: Preview) -> Proposal:
