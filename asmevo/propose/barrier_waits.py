@@ -13,10 +13,15 @@ from collections import Counter
 from asmevo.isa.instruction import Unit
 from asmevo.isa.ordering import loads_to_lds
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 from asmevo.isa.waits import Outstanding, outstanding
 from asmevo.propose.preview import Preview
 from asmevo.propose.rewrite import Rewrite
 from asmevo.propose.waits import bounds_of, tighten, wait_text
+
+_Points = list[tuple[int, list[Outstanding]]]
+# Many candidates are compared with one base.
+_recent: Recent[_Points] = Recent(4)
 
 
 def guard_barriers(before: Preview, after: Preview, *, reads: bool = False) -> Preview:
@@ -49,8 +54,12 @@ def guard_barriers(before: Preview, after: Preview, *, reads: bool = False) -> P
     return after.apply(rewrite.edits("waits"))
 
 
-def _looked_at(program: Program, reads: bool) -> list[tuple[int, list[Outstanding]]]:
+def _looked_at(program: Program, reads: bool) -> _Points:
     """Where memory is looked at, and what is in flight there that matters."""
+    return _recent.get(lambda: _points(program, reads), program, reads)
+
+
+def _points(program: Program, reads: bool) -> _Points:
     instructions = program.instructions
     points = [k for k, i in enumerate(instructions)
               if i.unit is Unit.BARRIER or (reads and i.unit is Unit.LDS)]
