@@ -142,8 +142,9 @@ class RuleContext:
         No other operation can read them in its place: G1 knows reads of undefined registers by
         the operation ("new-undefined-read"), whether or not that path is ever taken.
         """
-        return bool(self._undefined.get(index, 0) & registers) and reaching_definitions(
-            self.program, index, registers) != (ENTRY,)
+        undefined = self._undefined.get(index, 0) & registers
+        return bool(undefined) and reaching_definitions(
+            self.program, index, undefined) != (ENTRY,)
 
     @cached_property
     def _undefined(self) -> dict[int, int]:

@@ -196,6 +196,14 @@ def test_operations_on_neighbours_pack(kernels: Any, low: str, high: str, expect
         expected, "v_mov_b32_e32 v20, v21", *PAIR_STORE.split("\n")]
 
 
+@pytest.mark.parametrize(("else_", "packs"), [("", False), ("v_mov_b32_e32 v6, 0", True)])
+def test_operations_on_what_one_path_leaves_undefined_do_not_pack(
+        kernels: Any, else_: str, packs: bool) -> None:
+    text = (f"{else_}\ns_cbranch_scc1 over\nv_mov_b32_e32 v6, 8\nover:\n"
+            f"v_mul_f32_e32 v2, v4, v6\nv_mul_f32_e32 v3, v5, v7\n{PAIR_STORE}")
+    assert bool(kernels.proposals(PackMath(), text)) == packs
+
+
 @pytest.mark.parametrize(("low", "high"), [
     ("v_mul_f32_e32 v2, v4, v6", "v_mul_f32_e32 v3, v5, v8"),         # not one pair
     ("v_mul_f32_e32 v2, v5, v6", "v_mul_f32_e32 v3, v6, v7"),         # not an aligned pair

@@ -19,6 +19,15 @@ def test_a_wait_moves_to_the_first_use(kernels: Any) -> None:
         "v_mov_b32_e32 v8, 1", "s_waitcnt vmcnt(0)", "v_add_u32_e32 v9, v1, v8"]
 
 
+@pytest.mark.parametrize("cold", [True, False])
+def test_no_wait_moves_to_where_no_profile_has_been(kernels: Any, cold: bool) -> None:
+    """An edit there cannot be verified."""
+    text = ("global_load_dword v1, v[4:5], off\ns_waitcnt vmcnt(0)\ns_cbranch_scc0 end\n"
+            "v_add_u32_e32 v9, v1, v1\nglobal_store_dword v[2:3], v9, off\nend:\ns_endpgm")
+    context = RuleContext(kernels.evidence(text), cold=frozenset({3, 4} if cold else ()))
+    assert any(p.edits for p in RelaxWaits().matches(context)) != cold
+
+
 READS = "\n".join(f"ds_read_b32 v{10 + k}, v1 offset:{4 * k}" for k in range(4))
 SUMS = [f"v_add_f32_e32 v{10 + k}, v{10 + k}, v20" for k in range(4)]
 

@@ -99,7 +99,8 @@ def _can_pack(context: RuleContext, index: int) -> bool:
     return (i.op in _PACKED and i.encoding not in ("dpp", "sdwa") and not i.modifiers
             and not any(o.abs or o.sext for o in i.operands)
             and VGPR0 <= i.operands[0].first < AGPR0
-            and index not in context.indexed and index not in context.cold)
+            and index not in context.indexed and index not in context.cold
+            and not context.is_partly_written(index, _read(i)))
 
 
 def _moves_up(context: RuleContext, first: int, second: int) -> bool:

@@ -57,7 +57,7 @@ class RelaxWaits(Rule):
     ) -> Iterator[Proposal]:
         preview = separate(context, place_waits(context, without_waits(context, waits), span))
         preview = guard_barriers(context.preview, preview)
-        if not is_clean(context, preview):
+        if not is_clean(context, preview) or _touches_cold(context, preview):
             return
         before = sum(i.wait is not None for i in context.program.instructions)
         after = sum(i.wait is not None for i in preview.program.instructions)
@@ -83,6 +83,12 @@ class RelaxWaits(Rule):
         parts = [f"'{context.lines[index]}' -> {text or 'nothing'}" for index, text in loosened]
         return self.proposal(
             preview, "dataflow needs less than these waits ask for: " + "; ".join(parts))
+
+
+def _touches_cold(context: RuleContext, preview: Preview) -> bool:
+    """Whether a wait has come to stand in code that no profile has seen executed."""
+    return any(k in context.cold for edit in preview.edits("")
+               for k in range(edit.start, max(edit.stop, edit.start + 1)))
 
 
 def _loosened(context: RuleContext, index: int) -> str | None:
