@@ -100,7 +100,8 @@ class StaticGate:
         uses = LaunchUses.of(values, baseline.pointer_words)
         yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers,
                                 baseline.operand_uses.computed)
-        operands = OperandUses.of(values, baseline.pointer_words, original=False)
+        operands = OperandUses.of(values, baseline.pointer_words, original=False,
+                                  known=baseline.operand_uses)
         yield from changed_operands(baseline.operand_uses, operands, code, baseline.numbers)
         yield from lost_uses(baseline.argument_uses, ArgumentUses.of(values), code)
 

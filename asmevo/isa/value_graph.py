@@ -101,13 +101,13 @@ class ValueGraph:
         self.cfg = Cfg.of(program) if cfg is None else cfg
         self.effects = effects(program, self.cfg)
         self._arrivals: dict[tuple[int, int], frozenset[int]] = {}
-        self._writers = _writers(self.effects)
         self._sources: dict[Node, tuple[Node, ...]] = {}
         self._read: dict[int, Inputs] = {}
         self._resolved: dict[Node, Node] = {}
         self._loaded: set[Node] = set()
         self._clean: set[Node] = set()
-        self._skips = any(i.op == "s_setvskip" for i in program.instructions)
+        # Then lanes are not told apart.
+        self.skips = any(i.op == "s_setvskip" for i in program.instructions)
 
     def origins(self, index: int) -> Iterator[int]:
         """The instructions that made what an instruction reads, however far back, each once."""
@@ -167,20 +167,36 @@ class ValueGraph:
             return self._merge(writes, register)
         return self._merge(every, register)
 
+    def only_arriving(self, block: int, index: int, register: int) -> Node | None:
+        """What is in a register in front of an instruction of a block, or at its end, where it can
+        come from one write alone."""
+        found: set[int] = set()
+        start = self.cfg.blocks[block].start
+        if not self._last_writers(register, start, index, found):
+            found |= self._arriving(start, register)
+        if len(found) != 1:
+            return None
+        return self._merge(found, register)
+
     def _by_lane(self, reader: int) -> bool:
         """Whether an instruction reads vector registers in the lanes that are on, each its own."""
         i = self.program.instructions[reader]
-        if i.op.startswith(_FIRST_ACTIVE) and reader not in self._active:
+        if i.op.startswith(_FIRST_ACTIVE) and reader not in self.active:
             return False
         return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
-                and not self._skips)
+                and not self.skips)
 
     def _is_masked(self, at: int) -> bool:
         """Whether an instruction leaves lanes that are off what they have; -1 is the launch."""
         return at < 0 or bool(self.program.instructions[at].reads & EXEC_MASK)
 
     @functools.cached_property
-    def _active(self) -> frozenset[int]:
+    def _writers(self) -> defaultdict[int, list[int]]:
+        return _writers(self.effects)
+
+    @functools.cached_property
+    def active(self) -> frozenset[int]:
+        """The instructions at which some lane is certainly on."""
         return active(self.program, self.cfg)
 
     @functools.cached_property
