@@ -36,9 +36,8 @@ class KeptCode:
     stretches: dict[int, tuple[Stretch, ...]]
 
     @staticmethod
-    def of(original: Program, candidate: Program) -> KeptCode | None:
+    def of(original: Program, before: Cfg, candidate: Program, after: Cfg) -> KeptCode | None:
         """``None`` unless both have the same blocks, which are left by the same jumps."""
-        before, after = Cfg.of(original), Cfg.of(candidate)
         if not _same_edges(before, after):
             return None
         old, new = _keys(original), _keys(candidate)

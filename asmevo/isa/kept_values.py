@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from asmevo.isa.chosen_lanes import is_choice
-from asmevo.isa.effects import VECTOR_REGISTERS, State, machine_states
+from asmevo.isa.effects import VECTOR_REGISTERS, State
 from asmevo.isa.instruction import Unit
 from asmevo.isa.kept_code import KeptCode, Stretch
 from asmevo.isa.program import Program
@@ -46,7 +46,7 @@ class KeptValues(Values):
                  original: Values) -> None:
         super().__init__(program, entry, numbers)
         self._original = original
-        code = KeptCode.of(original.program, program)
+        code = KeptCode.of(original.program, original.cfg, program, self.cfg)
         self._origin: Mapping[int, int] = {}
         self._changed_blocks = frozenset(code.stretches) if code is not None else frozenset()
         if code is not None and original.is_of(entry, numbers):
@@ -107,8 +107,7 @@ class _Changes:
 
     def __init__(self, original: Values, candidate: Values, code: KeptCode) -> None:
         self._original, self._candidate, self._code = original, candidate, code
-        self._states = machine_states(candidate.program, candidate.cfg)
-        self._old_states = machine_states(original.program, original.cfg)
+        self._states, self._old_states = candidate.states, original.states
         self._effects = candidate.graph.effects
         self._touched: set[int] = set()
         self._arriving: defaultdict[int, int] = defaultdict(int)
@@ -151,7 +150,9 @@ class _Changes:
         """Whether what lanes are on, and where, is told by kept instructions alone."""
         old, new = self._original, self._candidate
         origin = self._code.origin
-        if any(self._states[k] != self._old_states[at] or self._effects[k] != old.graph.effects[at]
+        old_effects = old.graph.effects
+        if any(self._states[k] != self._old_states[at]
+               or (self._effects[k] is not old_effects[at] and self._effects[k] != old_effects[at])
                for k, at in origin.items()):
             return False
         if any(state & State.INDEXING for state in {*self._states, *self._old_states}):

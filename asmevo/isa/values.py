@@ -25,7 +25,13 @@ from dataclasses import dataclass
 
 from asmevo.isa.addresses import address_of
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.effects import VALU_UNITS, VECTOR_REGISTERS, VECTOR_UNITS
+from asmevo.isa.effects import (
+    VALU_UNITS,
+    VECTOR_REGISTERS,
+    VECTOR_UNITS,
+    State,
+    machine_states,
+)
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.loaded_values import loaded_word
 from asmevo.isa.loop_masks import carried_masks
@@ -91,6 +97,11 @@ class Values:
         self._before: dict[tuple[int, int], int] = {}
         self._exact_before: dict[tuple[int, int], int] = {}
         self._loaded_before: dict[tuple[int, int], bool] = {}
+
+    @functools.cached_property
+    def states(self) -> tuple[State, ...]:
+        """The machine's state that may hold before each instruction."""
+        return machine_states(self.program, self.cfg)
 
     @property
     def kept_blocks(self) -> Container[int]:
