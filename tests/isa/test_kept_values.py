@@ -213,9 +213,10 @@ v_add_u32_e32 v4, 4, v1
 s_add_u32 s6, s6, -1
 s_cmp_lg_u32 s6, 0
 s_cbranch_scc1 loop
+v_mov_b32_e32 v6, v4
 v_cmp_gt_u32_e32 vcc, s7, v0
 s_and_saveexec_b64 s[8:9], vcc
-global_store_dword v1, v3, s[4:5]
+global_store_dword v6, v3, s[4:5]
 s_or_b64 exec, exec, s[8:9]
 s_mov_b64 exec, -1
 v_mov_b32_e32 v5, s6
@@ -250,7 +251,16 @@ def test_what_reads_a_changed_value_is_not_kept() -> None:
     found, _ = changed(("v_lshl_add_u32 v1, v0, 2, s12", "v_lshl_add_u32 v1, v0, 3, s12"))
     assert found == {"v_lshl_add_u32 v1, v0, 3, s12", "global_load_dword v2, v1, s[4:5]",
                      "v_mul_f32_e32 v3, 0.5, v2", "v_add_u32_e32 v4, 4, v1",
-                     "global_store_dword v1, v3, s[4:5]"}
+                     "v_mov_b32_e32 v6, v4", "global_store_dword v6, v3, s[4:5]"}
+
+
+def test_a_copy_of_a_changed_value_in_other_code() -> None:
+    copies = "v_mov_b32_e32 v7, v4\nv_mov_b32_e32 v6, v7"
+    found, _ = changed(("v_mov_b32_e32 v6, v4", copies))
+    assert found == set(copies.splitlines())
+    found, _ = changed(("v_mov_b32_e32 v6, v4", copies),
+                       ("v_lshl_add_u32 v1, v0, 2, s12", "v_lshl_add_u32 v1, v0, 3, s12"))
+    assert "global_store_dword v6, v3, s[4:5]" in found
 
 
 def test_around_a_loop() -> None:
@@ -263,7 +273,7 @@ def test_around_a_loop() -> None:
     ("v_lshl_add_u32 v1, v0, 2, s12", "v_lshlrev_b32_e32 v1, 2, v0\nv_add_u32_e32 v1, s12, v1"),
     ("v_mul_f32_e32 v3, 0.5, v2", "v_mul_f32_e32 v3, 2.0, v2"),
     ("s_waitcnt vmcnt(0)", "v_mov_b32_e32 v1, v1\ns_waitcnt vmcnt(0)"),
-    ("v_add_u32_e32 v4, 4, v1\n", ""),
+    ("v_mov_b32_e32 v5, s6\n", ""),
     ("v_add_u32_e32 v4, 4, v1", "v_add_u32_e64 v4, 4, v1"),
 ])
 def test_who_reads_the_same_value_is_kept(old: str, new: str) -> None:
