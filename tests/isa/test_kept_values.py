@@ -220,6 +220,7 @@ global_store_dword v6, v3, s[4:5]
 s_or_b64 exec, exec, s[8:9]
 s_mov_b64 exec, -1
 v_mov_b32_e32 v5, s6
+v_add_u32_e32 v8, 1, v6
 s_endpgm
 """
 
@@ -251,7 +252,8 @@ def test_what_reads_a_changed_value_is_not_kept() -> None:
     found, _ = changed(("v_lshl_add_u32 v1, v0, 2, s12", "v_lshl_add_u32 v1, v0, 3, s12"))
     assert found == {"v_lshl_add_u32 v1, v0, 3, s12", "global_load_dword v2, v1, s[4:5]",
                      "v_mul_f32_e32 v3, 0.5, v2", "v_add_u32_e32 v4, 4, v1",
-                     "v_mov_b32_e32 v6, v4", "global_store_dword v6, v3, s[4:5]"}
+                     "v_mov_b32_e32 v6, v4", "global_store_dword v6, v3, s[4:5]",
+                     "v_add_u32_e32 v8, 1, v6"}
 
 
 def test_a_copy_of_a_changed_value_in_other_code() -> None:
@@ -260,7 +262,7 @@ def test_a_copy_of_a_changed_value_in_other_code() -> None:
     assert found == set(copies.splitlines())
     found, _ = changed(("v_mov_b32_e32 v6, v4", copies),
                        ("v_lshl_add_u32 v1, v0, 2, s12", "v_lshl_add_u32 v1, v0, 3, s12"))
-    assert "global_store_dword v6, v3, s[4:5]" in found
+    assert "v_add_u32_e32 v8, 1, v6" in found
 
 
 def test_around_a_loop() -> None:
