@@ -110,6 +110,9 @@ class _Changes:
         self._states, self._old_states = candidate.states, original.states
         self._effects = candidate.graph.effects
         self._touched: set[int] = set()
+        # What is not kept whatever it reads, and the blocks with such.
+        self._asking: frozenset[int] = frozenset()
+        self._asking_blocks: frozenset[int] = frozenset()
         self._arriving: defaultdict[int, int] = defaultdict(int)
         # Registers in front of and behind a stretch that may hold other values, as far as is known,
         # those that either program writes in it, and its block.
@@ -124,7 +127,8 @@ class _Changes:
             return {}
         if not self._code.stretches:
             return self._code.origin
-        self._touched.update(self._selections())
+        self._asking = frozenset(self._selections())
+        self._asking_blocks = frozenset(self._candidate.cfg.block_of[k] for k in self._asking)
         for number, stretches in self._code.stretches.items():
             for stretch in stretches:
                 self._block[stretch] = number
@@ -132,7 +136,7 @@ class _Changes:
                     *(self._original.graph.effects[k].writes
                       for k in range(stretch.first, stretch.last)),
                     *(self._effects[k].writes for k in range(stretch.start, stretch.stop))))
-        pending = list(self._code.stretches)
+        pending = list({*self._code.stretches, *self._asking_blocks})
         while pending:
             number = pending.pop()
             left = self._through(number, self._arriving[number])
@@ -195,16 +199,17 @@ class _Changes:
         """The registers that may hold other values at a block's end."""
         block = self._candidate.cfg.blocks[number]
         stretches = self._code.stretches.get(number, ())
-        if not other and not stretches:
+        asking = number in self._asking_blocks
+        if not other and not stretches and not asking:
             return 0
         instructions, index = self._candidate.program.instructions, block.start
         for stretch in (*stretches, None):
             stop = block.end if stretch is None else stretch.start
             for k in range(index, stop):
-                if not other:
+                if not other and not asking:
                     break
                 fact = self._effects[k]
-                if (fact.reads | instructions[k].reads) & other:
+                if (fact.reads | instructions[k].reads) & other or k in self._asking:
                     self._touched.add(k)
                     other |= fact.writes
                 elif fact.writes & other:

@@ -293,3 +293,35 @@ def test_who_reads_the_same_value_is_kept(old: str, new: str) -> None:
 def test_nothing_is_kept_where_lanes_or_paths_are_others(old: str, new: str) -> None:
     found, code = changed((old, new))
     assert len(found) == len({i.text for i in code.instructions})
+
+
+# A value that only lanes of a mask need, and a selection by that mask, which does not look at the
+# others. What is in the register in front of the stretch is another matter.
+SELECTION = """
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+s_load_dwordx2 s[6:7], s[0:1], 0x10
+s_waitcnt lgkmcnt(0)
+v_mov_b32_e32 v2, s6
+v_cmp_gt_u32_e64 s[12:13], s7, v0
+s_and_saveexec_b64 s[8:9], s[12:13]
+v_mov_b32_e32 v2, s7
+s_or_b64 exec, exec, s[8:9]
+v_cndmask_b32_e64 v3, v2, v0, s[12:13]
+v_add_u32_e32 v4, 1, v3
+v_add_u32_e32 v5, 1, v0
+s_endpgm
+"""
+
+
+def test_what_is_made_of_a_selection_whose_operand_changed_is_not_kept() -> None:
+    original = Original.of(written([("", line) for line in SELECTION.strip().splitlines()]), ENTRY)
+    lines = list(original.lines)
+    at = next(k for k, line in enumerate(lines) if line[1] == "v_mov_b32_e32 v2, s6")
+    lines.insert(at + 1, ("", "v_mov_b32_e32 v2, v2"))
+    code = written(lines)
+    assert_same(original, code)
+    kept = original.kept(code).kept
+    # The register was written, though with what it held.
+    assert {i.text for k, i in enumerate(code.instructions) if k not in kept} == {
+        "v_mov_b32_e32 v2, v2", "v_cndmask_b32_e64 v3, v2, v0, s[12:13]",
+        "v_add_u32_e32 v4, 1, v3"}
