@@ -21,11 +21,14 @@ from collections.abc import Mapping
 
 from asmevo.isa.chosen_lanes import is_choice
 from asmevo.isa.effects import VECTOR_REGISTERS, State
-from asmevo.isa.instruction import Unit
+from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.kept_code import KeptCode, Stretch
 from asmevo.isa.program import Program
+from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
     EXEC_MASK,
+    MODE_MASK,
+    SCC_MASK,
     SGPR_LIMIT,
     VCC_MASK,
     VGPR0,
@@ -33,10 +36,12 @@ from asmevo.isa.registers import (
 )
 from asmevo.isa.value_graph import Definition, Merge, Named, Node
 from asmevo.isa.value_numbers import Numbers
-from asmevo.isa.values import Source, Values, mask_registers
+from asmevo.isa.values import Source, Values
 
 _SCALARS = (1 << SGPR_LIMIT) - 1 | VCC_MASK
 _FIRST_LANE = "v_readfirstlane"
+# Candidates of one original follow one another.
+_known_masks: Recent[int] = Recent(2)
 
 
 class KeptValues(Values):
@@ -163,12 +168,12 @@ class _Changes:
             return False  # operands are not what they seem
         if old.graph.skips != new.graph.skips:
             return False
-        masks = old.mask_registers
+        masks = _known_masks.get(lambda: _masks(old.program), old.program)
         written = 0
         for program, changed in self._changed_code():
             for i in program.instructions[changed.start:changed.stop]:
                 written |= i.writes
-                masks |= mask_registers(i)
+                masks |= _mask_registers(i)
                 if i.is_branch or i.ends_program or i.unit is Unit.OPAQUE:
                     return False
         if written & masks:
@@ -277,3 +282,14 @@ class _Changes:
         if (old, new) not in self._equal:
             self._equal[old, new] = self._original.traits(old) == self._candidate.traits(new) != ()
         return self._equal[old, new]
+
+
+def _masks(program: Program) -> int:
+    """EXEC, MODE and the scalar registers of instructions that have to do with EXEC."""
+    return functools.reduce(operator.or_, map(_mask_registers, program.instructions),
+                            EXEC_MASK | MODE_MASK)
+
+
+def _mask_registers(i: Instruction) -> int:
+    touched = i.reads | i.writes
+    return touched & ~SCC_MASK if i.unit is Unit.SALU and touched & EXEC_MASK else 0

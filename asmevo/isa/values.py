@@ -18,7 +18,6 @@ only the algebra knows of (`asmevo.isa.value_forms`), and one value otherwise; a
 from __future__ import annotations
 
 import functools
-import operator
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ from asmevo.isa.loaded_values import loaded_word
 from asmevo.isa.loop_masks import carried_masks
 from asmevo.isa.loop_values import counted
 from asmevo.isa.program import Program
-from asmevo.isa.registers import EXEC_MASK, MODE_MASK, SCC_MASK, VGPR0, members, names
+from asmevo.isa.registers import VGPR0, members, names
 from asmevo.isa.value_forms import rule_of
 from asmevo.isa.value_graph import (
     Constant,
@@ -177,12 +176,6 @@ class Values:
             known = self._loaded_before[key] = self.graph.from_memory(
                 self.graph.reaching(index, register))
         return known
-
-    @functools.cached_property
-    def mask_registers(self) -> int:
-        """EXEC, MODE and the scalar registers of instructions that have to do with EXEC."""
-        return functools.reduce(operator.or_, map(mask_registers, self.program.instructions),
-                                EXEC_MASK | MODE_MASK)
 
     def is_of(self, entry: Mapping[int, Source], numbers: Numbers) -> bool:
         """Whether these are numbers of that table, with that at the start."""
@@ -448,12 +441,6 @@ class _Numbering:
         halves = tuple(self._launched(register) for register, source in sorted(self._entry.items())
                        if source.name.startswith(name))
         return (halves[0], halves[1]) if len(halves) == 2 else None
-
-
-def mask_registers(i: Instruction) -> int:
-    """The registers that may hold lane masks, where a scalar instruction has to do with EXEC."""
-    touched = i.reads | i.writes
-    return touched & ~SCC_MASK if i.unit is Unit.SALU and touched & EXEC_MASK else 0
 
 
 def _own_taint(i: Instruction) -> int:
