@@ -151,6 +151,18 @@ class LoadedKernel(Protocol):
         ...
 
 
+@runtime_checkable
+class WritingKernel(Protocol):
+    """A kernel that need not give back what a launch cannot have written."""
+
+    def written(
+        self, dispatch: Dispatch, state: LaunchState = LaunchState(), *,
+        limit: int | None = None,
+    ) -> RunResult:
+        """`LoadedKernel.run`, but that regions which the launch may not write are left empty."""
+        ...
+
+
 class Findings(Protocol):
     """What a checked launch reports beyond its results."""
 

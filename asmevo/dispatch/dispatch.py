@@ -104,6 +104,7 @@ class Region:
     guard: int = 4096
     guard_seed: int = 0
     order_dependent: bool = False
+    _mapped: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
     @property
     def base(self) -> int:
@@ -112,9 +113,18 @@ class Region:
 
     @property
     def mapped(self) -> bytes:
-        """Everything the device maps for this region: guard, data, guard."""
+        """Everything the device maps for this region: guard, data, guard. One and the same object
+        each time: what a launch cannot have written is compared by identity."""
+        if not self._mapped:
+            front, back = self.guards
+            self._mapped.append(b"".join((front, self.data, back)))
+        return self._mapped[0]
+
+    @property
+    def guards(self) -> tuple[bytes, bytes]:
+        """What is mapped in front of the data, and behind it."""
         pad = np.random.default_rng([self.guard_seed, *self.name.encode()]).bytes(2 * self.guard)
-        return pad[:self.guard] + self.data + pad[self.guard:]
+        return pad[:self.guard], pad[self.guard:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,12 +35,13 @@ class Access:
     high: int
 
 
-def address_uses(values: Values) -> dict[Access, int]:
-    """All accesses of a program but those of the kernarg, and where they are first."""
+def address_uses(values: Values, indices: range) -> dict[Access, int]:
+    """All accesses of some instructions but those of the kernarg, and where they are first."""
     found: dict[Access, int] = {}
     seen: dict[tuple[str, str, int, int], None] = {}
-    for index, i in enumerate(values.program.instructions):
-        if not i.accesses_memory or not values.cfg.reachable(index):
+    for index in indices:
+        i = values.program.instructions[index]
+        if not i.accesses_memory:
             continue
         for kind, space, low, high in _accesses(values, index, i):
             key = kind, space, low, high

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from asmevo.isa.addresses import Sum, address_pair, without_turns
 from asmevo.isa.dataflow import useful
 from asmevo.isa.instruction import Unit
+from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
 from asmevo.isa.registers import members
 from asmevo.isa.value_numbers import Numbers
@@ -45,7 +47,7 @@ class ArgumentUses:
                     if form[0] == "kernarg":
                         assert isinstance(form[1], int)
                         words.add(form[1])
-            pair = address_pair(i)
+            pair = _address_pair(i.text)
             if pair is None:
                 continue
             low, high = (values.exact_before(index, pair + half) for half in (0, 1))
@@ -54,6 +56,11 @@ class ArgumentUses:
             if known[low, high]:
                 uncarried.setdefault(without_turns(low, numbers)[0], index)
         return ArgumentUses(frozenset(words), uncarried)
+
+
+@lru_cache(maxsize=1 << 14)
+def _address_pair(text: str) -> int | None:
+    return address_pair(parse(text))
 
 
 def _lacks_carry(low: int, high: int, numbers: Numbers) -> bool:

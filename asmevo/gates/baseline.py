@@ -39,9 +39,10 @@ from asmevo.gates.replay import check_replay
 from asmevo.gates.skeleton import Skeleton, Skeletons
 from asmevo.isa.dataflow import defined_before_use
 from asmevo.isa.hazards import hazards
+from asmevo.isa.kept_values import KeptValues
 from asmevo.isa.program import Program
 from asmevo.isa.value_numbers import Numbers
-from asmevo.isa.values import Values
+from asmevo.isa.values import Source, Values
 from asmevo.isa.violation import Violation
 from asmevo.isa.waits import missing_waits
 from asmevo.operation.declared import expected
@@ -146,13 +147,16 @@ class Baseline:
 
     @cached_property
     def _values(self) -> Values:
-        return self.values_of(self.program, self.code_object.kernel(self.kernel).descriptor)
+        return Values(self.program, self._entry(self.code_object.kernel(self.kernel).descriptor),
+                      self.numbers)
 
     def values_of(self, code: Program, descriptor: KernelDescriptor) -> Values:
         """The values of a candidate, with numbers that the original's can be compared with."""
-        entry = entry_sources(descriptor)
+        return KeptValues(code, self._entry(descriptor), self.numbers, self._values)
+
+    def _entry(self, descriptor: KernelDescriptor) -> Mapping[int, Source]:
         self.numbers.pointers.update(self.numbers.kernarg(word) for word in self.pointer_words)
-        return Values(code, entry, self.numbers)
+        return entry_sources(descriptor)
 
     @cached_property
     def pointer_words(self) -> frozenset[int]:

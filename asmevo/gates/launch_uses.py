@@ -170,8 +170,10 @@ class Counters:
         self._values = values
         self._known: dict[int, bool] = {}
         self._blocks: frozenset[int] | None = None
+        self.asked = 0
 
     def decide(self, index: int) -> bool:
+        self.asked += 1
         known = self._known.get(index)
         if known is None:
             if self._blocks is None:

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from asmevo.gates.address_uses import Access, address_uses, changed_addresses
 from asmevo.gates.launch_uses import Counters, turned_sign
 from asmevo.isa.addresses import is_carry_of_pointer
+from asmevo.isa.cfg import Block
 from asmevo.isa.effects import VECTOR_REGISTERS
 from asmevo.isa.instruction import Instruction, Unit
+from asmevo.isa.parse import parse
 from asmevo.isa.program import Program
 from asmevo.isa.registers import SGPR_LIMIT, VGPR0, mask, members
 from asmevo.isa.turns import is_sign
@@ -53,7 +56,8 @@ class OperandUses:
     with, ``loaded`` taints of scalars, ``buffers`` what descriptors say, ``accesses`` which
     addresses are accessed, ``stored`` by which unit values go that the launch decides, and their
     numbers, and ``mixed`` what is made of loaded data and such values. ``computed`` are the numbers
-    of all that the algebra knows of: an argument that nothing uses is not among them.
+    of all that the algebra knows of: an argument that nothing uses is not among them. ``blocks``
+    are the uses of an original's blocks, as far as they follow from these alone.
     """
 
     plain: dict[int, int]
@@ -64,34 +68,64 @@ class OperandUses:
     accesses: dict[Access, int]
     stored: dict[tuple[str, int], int]
     mixed: dict[int, int]
+    blocks: dict[int, tuple[int, OperandUses]] = field(
+        default_factory=dict, compare=False, repr=False)
 
     @staticmethod
-    def of(values: Values, pointers: Container[int], *, original: bool) -> OperandUses:
-        """Only of an ``original`` are the ``computed`` found."""
-        found = OperandUses({}, {}, {}, _computed(values) if original else frozenset(), {},
-                            address_uses(values), {}, {})
+    def of(values: Values, pointers: Container[int], *, original: bool,
+           known: OperandUses | None = None) -> OperandUses:
+        """Only of an ``original`` are the ``computed`` found.
+
+        ``known`` are the uses of the original of which ``values`` has kept blocks: what is found in
+        such a block follows from the numbers of its instructions, which are the same.
+        """
+        found = _none(_computed(values) if original else frozenset())
         counters = Counters(values)
+        blocks = values.cfg.blocks
+        for number in sorted(values.cfg.order, key=lambda n: blocks[n].start):
+            start = blocks[number].start
+            if known is not None and number in values.kept_blocks and number in known.blocks:
+                first, part = known.blocks[number]
+                found._add(part, start - first)
+                continue
+            asked = counters.asked
+            part = _none(frozenset())
+            part._look_through(values, blocks[number], pointers, counters)
+            found._add(part, 0)
+            # How often loops are run is told by other blocks.
+            if original and counters.asked == asked:
+                found.blocks[number] = start, part
+        return found
+
+    def _add(self, part: OperandUses, distance: int) -> None:
+        """Take over a block's uses, which are so far behind where they were found."""
+        for mine, others in zip(self._tables(), part._tables(), strict=True):
+            for key, index in others.items():
+                mine.setdefault(key, index + distance)
+
+    def _tables(self) -> tuple[dict[Any, int], ...]:
+        return (self.plain, self.addresses, self.loaded, self.buffers, self.accesses, self.stored,
+                self.mixed)
+
+    def _look_through(self, values: Values, block: Block, pointers: Container[int],
+                      counters: Counters) -> None:
+        self.accesses.update(address_uses(values, range(block.start, block.end)))
         facts = values.graph.effects
         seen = 0  # what was looked at, or made of such, in this block
-        block = -1
-        for index, i in enumerate(values.program.instructions):
-            if not values.cfg.reachable(index):
-                continue
-            if values.cfg.block_of[index] != block:
-                block = values.cfg.block_of[index]
-                seen = 0
-            if _is_followed(i) and _mixes(values, index, i):
+        for index in range(block.start, block.end):
+            i = values.program.instructions[index]
+            followed = _is_followed(i)
+            if followed and _mixes(values, index, i):
                 for register in _members(i.writes & VECTOR_REGISTERS):
-                    found.mixed.setdefault(values.exact_after(index, register), index)
-            reads = _operands(values, index, i, pointers, found) & ~seen
+                    self.mixed.setdefault(values.exact_after(index, register), index)
+            reads = _operands(values, index, i, pointers, self) & ~seen
             for register in _members(reads):
-                found._look(values, index, register, pointers, counters)
+                self._look(values, index, register, pointers, counters)
             written = i.writes & (_SCALARS | VECTOR_REGISTERS)
             seen |= reads
             seen &= ~written
-            if not _is_followed(i):
+            if not followed:
                 seen |= facts[index].kills & written & VECTOR_REGISTERS
-        return found
 
     def _look(self, values: Values, index: int, register: int, pointers: Container[int],
               counters: Counters) -> None:
@@ -108,6 +142,10 @@ class OperandUses:
                 self.plain.setdefault(number, index)
             else:
                 self.addresses.setdefault(leaves, index)
+
+
+def _none(computed: frozenset[int]) -> OperandUses:
+    return OperandUses({}, {}, {}, computed, {}, {}, {}, {})
 
 
 def _computed(values: Values) -> frozenset[int]:
@@ -171,8 +209,13 @@ def _mixes(values: Values, index: int, i: Instruction) -> bool:
 
 def _is_followed(i: Instruction) -> bool:
     """Whether the algebra knows what a vector instruction makes."""
-    return i.unit is Unit.VALU and (
-        is_move(i) or is_sign(i) or (rule_of(i.op) is not None and is_plain(i)))
+    return i.unit is Unit.VALU and _is_known(i.text)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _is_known(text: str) -> bool:
+    i = parse(text)
+    return is_move(i) or is_sign(i) or (rule_of(i.op) is not None and is_plain(i))
 
 
 def _address(number: int, numbers: Numbers, pointers: Container[int]) -> frozenset[Form] | None:

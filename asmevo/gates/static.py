@@ -12,23 +12,15 @@ from asmevo.codeobject.interface import Interface, differences, outside_hash
 from asmevo.errors import AsmEvoError
 from asmevo.gates.argument_uses import ArgumentUses, lost_uses
 from asmevo.gates.baseline import Baseline, findings
+from asmevo.gates.counts import SPECIAL_REGISTERS, Counts
 from asmevo.gates.launch_uses import LaunchUses, changed_uses
 from asmevo.gates.operand_uses import OperandUses, changed_operands
 from asmevo.gates.resources import resource_findings
 from asmevo.gates.reviewed_ops import REVIEWED_OPS, widths_of
 from asmevo.gates.trial import Trial
 from asmevo.gates.verdict import Gate, Outcome, Verdict
-from asmevo.isa.instruction import Instruction, OperandKind
 from asmevo.isa.program import Program
-from asmevo.isa.registers import (
-    EXEC_MASK,
-    FLAT_SCRATCH_LO,
-    M0_MASK,
-    MODE_MASK,
-    XNACK_MASK_LO,
-    mask,
-    names,
-)
+from asmevo.isa.registers import names
 from asmevo.isa.violation import Violation
 
 # A candidate may hold no more of these than the original: each changes mode, control or scheduling
@@ -39,25 +31,9 @@ COUNTED_OPS = frozenset({
     "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
 })
 
-# Of these what they set counts as well: one may not become another.
-_SETTING_OPS = frozenset({
-    "s_setreg_b32", "s_setreg_imm32_b32", "s_trap", "s_sendmsg", "s_sendmsghalt", "s_sleep",
-    "s_setprio", "s_set_gpr_idx_on", "s_set_gpr_idx_mode", "s_setvskip",
-})
-
 # Of these, what a user's ``extra_ops`` may let a candidate have more of, and at any level: it only
 # decides which wave issues first. Listing any other one allows no more than the original has.
 _USERS_CHOICE = frozenset({"s_setprio"})
-
-# Registers with a meaning of their own: a candidate may not write them more often. EXEC counts
-# where constants or nothing but itself go there.
-SPECIAL_REGISTERS = {
-    "exec": EXEC_MASK, "m0": M0_MASK, "mode": MODE_MASK,
-    "flat_scratch": mask(FLAT_SCRATCH_LO, 2), "xnack_mask": mask(XNACK_MASK_LO, 2),
-}
-
-# Bits that decide which caches an access goes through, and so who sees a store when.
-COHERENCE_MODIFIERS = ("sc0", "sc1", "nt", "glc", "slc", "dlc")
 
 
 @dataclass(frozen=True)
@@ -107,69 +83,43 @@ class StaticGate:
         uses = LaunchUses.of(values, baseline.pointer_words)
         yield from changed_uses(baseline.launch_uses, uses, code, baseline.numbers,
                                 baseline.operand_uses.computed)
-        operands = OperandUses.of(values, baseline.pointer_words, original=False)
+        operands = OperandUses.of(values, baseline.pointer_words, original=False,
+                                  known=baseline.operand_uses)
         yield from changed_operands(baseline.operand_uses, operands, code, baseline.numbers)
         yield from lost_uses(baseline.argument_uses, ArgumentUses.of(values), code)
 
     def _opcodes(self, original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
-        known = Counter(i.op for i in original.instructions)
+        known, found = Counts.of(original), Counts.of(candidate)
         counted = COUNTED_OPS - (_USERS_CHOICE & frozenset(self.extra_ops))
-        allowed = self._allowed | widths_of(known)
-        for op, count in Counter(i.op for i in candidate.instructions).items():
-            if (op in counted or op.startswith(".long")) and count > known[op]:
-                yield "forbidden-opcode", f"{count} {op} where the original has {known[op]}"
-            elif op not in known and op not in allowed:
+        allowed = self._allowed | widths_of(known.ops)
+        for op, count in found.ops.items():
+            if (op in counted or op.startswith(".long")) and count > known.ops[op]:
+                yield "forbidden-opcode", f"{count} {op} where the original has {known.ops[op]}"
+            elif op not in known.ops and op not in allowed:
                 yield "forbidden-opcode", f"{op} is neither in the original nor on the allow-list"
-        settings = Counter(map(_setting, original.instructions))
-        for setting, count in Counter(map(_setting, candidate.instructions)).items():
-            if setting is not None and setting[0] in counted and count > settings[setting]:
+        for setting, count in found.settings.items():
+            if setting[0] in counted and count > known.settings[setting]:
                 yield "changed-setting", f"'{' '.join(setting)}' is not in the original so often"
-        barriers = sum(1 for i in candidate.instructions if i.op == "s_barrier")
-        if barriers < known["s_barrier"]:
+        barriers = found.ops["s_barrier"]
+        if barriers < known.ops["s_barrier"]:
             # Waves of a workgroup are not run in parallel by every device, so equality alone would
             # not show the race that a missing barrier opens.
             yield "barrier-removed", (
-                f"{barriers} s_barrier where the original has {known['s_barrier']}"
+                f"{barriers} s_barrier where the original has {known.ops['s_barrier']}"
             )
 
 
-def _setting(i: Instruction) -> tuple[str, ...] | None:
-    """The operation and its immediate operands; registers may be renamed."""
-    if i.op not in _SETTING_OPS:
-        return None
-    fixed = (OperandKind.CONSTANT, OperandKind.NAMED)
-    return (i.op, *(o.text for o in i.operands if o.kind in fixed))
-
-
 def _special_writes(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
-    for name, registers in SPECIAL_REGISTERS.items():
-        before, after = (
-            sum(1 for i in code.instructions if i.writes & registers and not _computed_mask(i))
-            for code in (original, candidate)
-        )
-        if after > before:
-            yield "special-register", f"{after} writes of {name} where the original has {before}"
-
-
-def _computed_mask(i: Instruction) -> bool:
-    """Whether EXEC gets what other registers hold: the comparison of launch uses looks at those."""
-    return bool(i.writes & EXEC_MASK) and bool(i.reads & ~EXEC_MASK)
+    known, found = Counts.of(original).special, Counts.of(candidate).special
+    for name in SPECIAL_REGISTERS:
+        if found[name] > known[name]:
+            yield "special-register", (
+                f"{found[name]} writes of {name} where the original has {known[name]}")
 
 
 def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str]]:
-    """Accesses whose cache bits the original does not have, or that lost those that it has.
-
-    A load that is only marked as non-temporal sees what it would see without the mark
-    (LLVM "User Guide for AMDGPU Backend", memory model gfx942); it may gain or lose that.
-    """
-    def accesses(code: Program) -> Counter[tuple[str, ...]]:
-        return Counter(
-            (i.op, *(m for m in COHERENCE_MODIFIERS if i.modifier(m) and not _hint(i, m)))
-            for i in code.instructions
-            if i.accesses_memory
-        )
-
-    known, found = accesses(original), accesses(candidate)
+    """Accesses whose cache bits the original does not have, or that lost those that it has."""
+    known, found = Counts.of(original).accesses, Counts.of(candidate).accesses
     for access, count in found.items():
         if len(access) > 1 and count > known[access]:
             yield "coherence", f"{count} {' '.join(access)} where the original has {known[access]}"
@@ -181,10 +131,6 @@ def _coherence(original: Program, candidate: Program) -> Iterator[tuple[str, str
                 f"{found[access]} {' '.join(access)} where the original has {count}: "
                 f"{found[plain]} without"
             )
-
-
-def _hint(instruction: Instruction, modifier: str) -> bool:
-    return modifier == "nt" and "_load_" in instruction.op
 
 
 def _repeats(barrier: int, code: Program) -> bool:

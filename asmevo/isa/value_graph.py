@@ -10,7 +10,7 @@ import functools
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from asmevo.isa.active_lanes import active
 from asmevo.isa.cfg import Cfg
@@ -32,6 +32,7 @@ from asmevo.isa.registers import (
 )
 
 _MOST_NODES = 200_000
+_FEW_REGISTERS = 8
 _MOVES = frozenset({"s_mov_b32", "s_mov_b64", "v_mov_b32", "v_mov_b64",
                     "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"})
 _PAIR = "v_pk_mov_b32"
@@ -101,13 +102,14 @@ class ValueGraph:
         self.cfg = Cfg.of(program) if cfg is None else cfg
         self.effects = effects(program, self.cfg)
         self._arrivals: dict[tuple[int, int], frozenset[int]] = {}
-        self._writers = _writers(self.effects)
+        self._writers = _Writers(self.effects)
         self._sources: dict[Node, tuple[Node, ...]] = {}
         self._read: dict[int, Inputs] = {}
         self._resolved: dict[Node, Node] = {}
         self._loaded: set[Node] = set()
         self._clean: set[Node] = set()
-        self._skips = any(i.op == "s_setvskip" for i in program.instructions)
+        # Then lanes are not told apart.
+        self.skips = any(i.op == "s_setvskip" for i in program.instructions)
 
     def origins(self, index: int) -> Iterator[int]:
         """The instructions that made what an instruction reads, however far back, each once."""
@@ -167,20 +169,32 @@ class ValueGraph:
             return self._merge(writes, register)
         return self._merge(every, register)
 
+    def only_arriving(self, block: int, index: int, register: int) -> Node | None:
+        """What is in a register in front of an instruction of a block, or at its end, where it can
+        come from one write alone."""
+        found: set[int] = set()
+        start = self.cfg.blocks[block].start
+        if not self._last_writers(register, start, index, found):
+            found |= self._arriving(start, register)
+        if len(found) != 1:
+            return None
+        return self._merge(found, register)
+
     def _by_lane(self, reader: int) -> bool:
         """Whether an instruction reads vector registers in the lanes that are on, each its own."""
         i = self.program.instructions[reader]
-        if i.op.startswith(_FIRST_ACTIVE) and reader not in self._active:
+        if i.op.startswith(_FIRST_ACTIVE) and reader not in self.active:
             return False
         return (i.unit in _BY_LANE and i.encoding != "dpp" and not i.op.startswith(_ACROSS)
-                and not self._skips)
+                and not self.skips)
 
     def _is_masked(self, at: int) -> bool:
         """Whether an instruction leaves lanes that are off what they have; -1 is the launch."""
         return at < 0 or bool(self.program.instructions[at].reads & EXEC_MASK)
 
     @functools.cached_property
-    def _active(self) -> frozenset[int]:
+    def active(self) -> frozenset[int]:
+        """The instructions at which some lane is certainly on."""
         return active(self.program, self.cfg)
 
     @functools.cached_property
@@ -359,13 +373,31 @@ class ValueGraph:
         return tuple(operands), implied
 
 
-def _writers(facts: Sequence[Effects]) -> defaultdict[int, list[int]]:
-    """By register the instructions that may write it, ascending."""
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for index, fact in enumerate(facts):
-        for register in _members(fact.writes):
-            found[register].append(index)
-    return found
+class _Writers(dict[int, Sequence[int]]):
+    """By register the instructions that may write it, ascending.
+
+    Few registers are asked for where most values are known; then it is quicker to look for each.
+    """
+
+    def __init__(self, facts: Sequence[Effects]) -> None:
+        super().__init__()
+        self._facts = facts
+
+    def __missing__(self, register: int) -> Sequence[int]:
+        if len(self) < _FEW_REGISTERS:
+            bit = 1 << register
+            found = [k for k, fact in enumerate(self._facts) if fact.writes & bit]
+            self[register] = found
+            return found
+        every: defaultdict[int, list[int]] = defaultdict(list)
+        for index, fact in enumerate(self._facts):
+            for written in _members(fact.writes):
+                every[written].append(index)
+        self.update(every)
+        return self.setdefault(register, ())
+
+    def get(self, register: int, default: Any = ()) -> Any:
+        return self[register]
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -34,6 +34,8 @@ class Numbers:
         self._parts: dict[Form, tuple[int, ...]] = {}
         self._linears: dict[int, Linear] = {}
         self._ones: dict[int, int] = {}
+        self._sums: dict[tuple[int, int, int, bool], int] = {}
+        self._leaves: dict[int, tuple[Form, ...]] = {}
         # Lower words of addresses that the launch gives.
         self.pointers: set[int] = set()
         self.forms: list[Form] = []
@@ -138,6 +140,14 @@ class Numbers:
 
     def add(self, a: int, b: int, factor: int = 1, *, here: bool = False) -> int:
         """``a + factor * b``; ``here`` if both are of one turn of one loop."""
+        # A number's form never changes, and candidates add up what the original does.
+        key = a, b, factor, here
+        known = self._sums.get(key)
+        if known is None:
+            known = self._sums[key] = self._add(a, b, factor, here)
+        return known
+
+    def _add(self, a: int, b: int, factor: int, here: bool) -> int:
         constant, terms = self.linear(a)
         more, others = self.linear(b)
         total = dict(terms)
@@ -438,8 +448,14 @@ class Numbers:
                     pending.append(part)
         return found
 
-    def leaves(self, number: int) -> Iterator[Form]:
+    def leaves(self, number: int) -> tuple[Form, ...]:
         """What a value is made of in the end: the forms without parts, each once."""
+        known = self._leaves.get(number)
+        if known is None:
+            known = self._leaves[number] = tuple(self._find_leaves(number))
+        return known
+
+    def _find_leaves(self, number: int) -> Iterator[Form]:
         seen = {number}
         pending = [number]
         while pending:

@@ -19,12 +19,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from asmevo.isa.addresses import address_of
 from asmevo.isa.cfg import Cfg
-from asmevo.isa.effects import VALU_UNITS, VECTOR_REGISTERS, VECTOR_UNITS
+from asmevo.isa.effects import (
+    VALU_UNITS,
+    VECTOR_REGISTERS,
+    VECTOR_UNITS,
+    State,
+    machine_states,
+)
 from asmevo.isa.instruction import Instruction, Unit
 from asmevo.isa.loaded_values import loaded_word
 from asmevo.isa.loop_masks import carried_masks
@@ -86,6 +92,20 @@ class Values:
         self._exact = _Numbering(self.graph, entry, numbers)
         self._plain = _Numbering(self.graph, entry, numbers, exact=self._exact)
         self._exact.clean = self._plain
+        # What was asked for before, by instruction and register.
+        self._before: dict[tuple[int, int], int] = {}
+        self._exact_before: dict[tuple[int, int], int] = {}
+        self._loaded_before: dict[tuple[int, int], bool] = {}
+
+    @functools.cached_property
+    def states(self) -> tuple[State, ...]:
+        """The machine's state that may hold before each instruction."""
+        return machine_states(self.program, self.cfg)
+
+    @property
+    def kept_blocks(self) -> Container[int]:
+        """The blocks of which all values are those of an original, and which have its number."""
+        return ()
 
     @property
     def followed(self) -> int:
@@ -121,11 +141,20 @@ class Values:
 
     def before(self, index: int, register: int) -> int:
         """The number of a register's value just before an instruction."""
-        return self._plain.number(self.graph.reaching(index, register))
+        key = index, register
+        known = self._before.get(key)
+        if known is None:
+            known = self._before[key] = self._plain.number(self.graph.reaching(index, register))
+        return known
 
     def exact_before(self, index: int, register: int) -> int:
         """The same, of what integer operations make of loaded data each told apart."""
-        return self._exact.number(self.graph.reaching(index, register))
+        key = index, register
+        known = self._exact_before.get(key)
+        if known is None:
+            known = self._exact_before[key] = self._exact.number(
+                self.graph.reaching(index, register))
+        return known
 
     def after(self, index: int, register: int) -> int:
         """The number of what an instruction writes to a register."""
@@ -141,7 +170,27 @@ class Values:
 
     def loaded_before(self, index: int, register: int) -> bool:
         """Whether a register's value just before an instruction depends on such memory."""
-        return self.graph.from_memory(self.graph.reaching(index, register))
+        key = index, register
+        known = self._loaded_before.get(key)
+        if known is None:
+            known = self._loaded_before[key] = self.graph.from_memory(
+                self.graph.reaching(index, register))
+        return known
+
+    def is_of(self, entry: Mapping[int, Source], numbers: Numbers) -> bool:
+        """Whether these are numbers of that table, with that at the start."""
+        return self._entry == entry and self.numbers is numbers
+
+    def traits(self, node: Node) -> tuple[object, ...]:
+        """All that others which are made from a node learn of it; nothing of nodes of which more
+        may matter: those that loops carry, which are numbered together, and those that are one of
+        several. Scalars are told apart by node where selections compare masks."""
+        plain, exact = self._plain.number(node), self._exact.number(node)
+        if isinstance(node, Merge) or self._plain.is_carried(node) or (
+                self._exact.is_carried(node)):
+            return ()
+        loaded = self.graph.from_memory(node)
+        return plain, exact, loaded, loaded and self._plain.is_integer(node)
 
     def origins(self, index: int) -> Iterator[int]:
         """The instructions that made what an instruction reads, however far back, each once."""
@@ -165,6 +214,7 @@ class _Numbering:
         self._data = numbers.atom(("data",), taint=_LOADED)
         self._integers: set[Node] = set()
         self._others: set[Node] = set()
+        self._carried: set[Node] = set()
 
     def number(self, root: Node) -> int:
         """Tarjan's components give loops; what is in none is numbered once its sources are."""
@@ -213,6 +263,10 @@ class _Numbering:
     def has(self, node: Node) -> bool:
         return node in self._done
 
+    def is_carried(self, node: Node) -> bool:
+        """Whether a node is made from itself in an earlier turn of a loop."""
+        return node in self._carried
+
     def _is_clean(self, node: Node) -> bool:
         """Whether the other numbering has numbered it."""
         if self.clean is None or self.graph.from_memory(node):
@@ -226,6 +280,7 @@ class _Numbering:
             done[component[0]] = self._form(component[0], done.__getitem__)
             return
         numbers = self.numbers
+        self._carried.update(component)
         found = (counted(component, self._needs, self._form, done, numbers)
                  or carried_masks(component, self._needs, self._form, done, numbers))
         if found is not None:
@@ -260,7 +315,7 @@ class _Numbering:
             return False
         return i.unit in VECTOR_UNITS and self.graph.from_memory(node)
 
-    def _is_integer(self, root: Node) -> bool:
+    def is_integer(self, root: Node) -> bool:
         """Whether nothing but arithmetic that the algebra knows was done to loaded data."""
         if root in self._integers:
             return True
@@ -308,7 +363,7 @@ class _Numbering:
 
     def _cut(self, node: Definition) -> int:
         """What loaded data are in a numbering that is not exact."""
-        if self._exact is None or not self._is_integer(node):
+        if self._exact is None or not self.is_integer(node):
             return self._data
         return self._exact.number(node)
 

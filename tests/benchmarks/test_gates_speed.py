@@ -115,3 +115,29 @@ def test_build_and_static_gates_of_a_mixture_of_experts(
                 and fmoe.gates.static.judge(trial, 0).passed)
 
     assert benchmark(judge)
+
+
+def _with_a_move(session: Session, number: int) -> Assembly:
+    """The original with one of its products' sources moved to itself, another one each time."""
+    body = [line.text for line in session.assembly.body(session.symbol).lines if line.text]
+    products = [k for k in range(len(body) // 2, len(body)) if body[k].startswith("v_mul_f32_e32")]
+    at = products[number % len(products)]
+    source = body[at].rpartition(" ")[2]
+    return session.assembly.apply([Edit(
+        session.symbol, at, at, (f"v_mov_b32_e32 {source}, {source}",), "benchmark")])
+
+
+def test_build_and_static_gates_where_values_are_looked_at(
+    benchmark: BenchmarkFixture, fmoe: Session
+) -> None:
+    """Target: G0 and G1 in 60 ms with one changed window, of which values are followed anew."""
+    moves = iter(range(1 << 20))
+    verdicts = []
+
+    def judge() -> None:
+        trial = Trial(fmoe.baseline, fmoe.toolchain, assembly=_with_a_move(fmoe, next(moves)))
+        verdicts.append(fmoe.gates.assemble.judge(trial, 0))
+        verdicts.append(fmoe.gates.static.judge(trial, 0))
+
+    benchmark(judge)
+    assert all(v.passed for v in verdicts), {v.reason for v in verdicts}

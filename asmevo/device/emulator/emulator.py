@@ -173,7 +173,7 @@ class Emulator:
 
 @dataclass(slots=True)
 class _Execution:
-    """Memory after a launch and how many wave-instructions it took."""
+    """The regions that a launch may write, behind it, and how many wave-instructions it took."""
 
     regions: tuple[bytes, ...]
     instructions: int
@@ -201,6 +201,12 @@ class _Check:
                      *((address, size, address, defined, writable, False, False)
                        for address, size, defined, writable in launch_data)],
             lds_bytes=self.lds_bytes)
+
+
+def _whole(dispatch: Dispatch, written: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """All regions behind a launch: what it may not write holds what it held before."""
+    return tuple(after if region.role.written else region.mapped
+                 for region, after in zip(dispatch.regions, written, strict=True))
 
 
 class EmulatedKernel:
@@ -240,6 +246,12 @@ class EmulatedKernel:
     def run(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
             limit: int | None = None) -> RunResult:
         """Launch once. Raises `DeviceFault` or `UnsupportedError`; the dispatch is not changed."""
+        found = self.written(dispatch, state, limit=limit)
+        return RunResult(_whole(dispatch, found.regions), found.instructions, found.seconds)
+
+    def written(self, dispatch: Dispatch, state: LaunchState = _DEFAULT_STATE, *,
+                limit: int | None = None) -> RunResult:
+        """`run`, but that regions which the launch may not write are left empty."""
         order = launch.workgroup_order(dispatch, state)
         started = time.perf_counter()
         execution = self._execute(dispatch, state, order, None, limit)
@@ -263,8 +275,9 @@ class EmulatedKernel:
             fault = caught
         if check.sanitizer is None:
             raise AssertionError("a launch without a sanitizer")
+        regions = _whole(dispatch, execution.regions) if fault is None else ()
         return result_of(self.program, dispatch, check.sanitizer, self._hazards, fault,
-                         execution.regions, execution.instructions)
+                         regions, execution.instructions)
 
     @cached_property
     def _check_records(self) -> Bytes:
@@ -428,8 +441,8 @@ class EmulatedKernel:
             raise self._fault(fault) from None
         except ValueError as error:
             raise UnsupportedError(f"dispatch '{dispatch.name}': {error}") from None
-        after = tuple(buffer.tobytes() if writable else before for buffer, before, writable
-                      in zip(buffers, mapped.before, written, strict=True))
+        after = tuple(buffer.tobytes() if writable else b""
+                      for buffer, writable in zip(buffers, written, strict=True))
         mapped.give_back(buffers)
         return _Execution(after, instructions)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from asmevo.dispatch.dispatch import Dispatch
+from asmevo.dispatch.dispatch import Dispatch, Region
 
 _LARGE_BYTES = 64 << 20
 
@@ -17,15 +17,7 @@ class MappedRegions:
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
-        self.before = tuple(region.mapped for region in dispatch.regions)
-        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on;
-        # gigabytes of input are not worth a second copy.
-        self.initial = tuple(
-            array if len(array) > _LARGE_BYTES and not region.role.written else array.copy()
-            for region, array in zip(dispatch.regions, (np.frombuffer(mapped, np.uint8)
-                                                        for mapped in self.before), strict=True))
-        for array in self.initial:
-            array.flags.writeable = False
+        self.initial = tuple(map(_initial, dispatch.regions))
         self._spare: list[tuple[Bytes, ...]] = []
 
     def take_buffers(self) -> tuple[Bytes, ...]:
@@ -43,3 +35,19 @@ class MappedRegions:
 
     def give_back(self, buffers: tuple[Bytes, ...]) -> None:
         self._spare.append(buffers)
+
+
+def _initial(region: Region) -> Bytes:
+    if len(region.data) > _LARGE_BYTES and not region.role.written:
+        # Gigabytes of input are not worth a second copy.
+        array = np.frombuffer(region.mapped, np.uint8)
+    else:
+        # NumPy asks for huge pages for what it allocates, which a stream of loads is faster on.
+        front, back = region.guards
+        array = np.empty(len(front) + len(region.data) + len(back), np.uint8)
+        start = 0
+        for part in (front, region.data, back):
+            array[start:start + len(part)] = np.frombuffer(part, np.uint8)
+            start += len(part)
+    array.flags.writeable = False
+    return array

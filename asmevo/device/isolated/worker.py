@@ -23,6 +23,7 @@ from asmevo.device.device import (
     DeviceFault,
     LoadedKernel,
     UnsupportedError,
+    WritingKernel,
 )
 from asmevo.device.isolated import messages
 from asmevo.device.isolated.messages import Message, packed, received
@@ -89,7 +90,8 @@ class Worker:
         state = messages.to_state(request["state"])
         match request["do"]:
             case "run":
-                result = kernel.run(dispatch, state, limit=request["limit"])
+                launch = kernel.written if isinstance(kernel, WritingKernel) else kernel.run
+                result = launch(dispatch, state, limit=request["limit"])
                 written = {str(number): data for number, (region, data) in enumerate(
                     zip(dispatch.regions, result.regions, strict=True)) if region.role.written}
                 return {"written": written, "instructions": result.instructions,

@@ -133,6 +133,18 @@ def test_launch_values(tmp_path: Path, timing: TimingModel) -> None:
     assert result.seconds > 0
 
 
+def test_what_a_launch_may_not_write_is_the_very_bytes_that_were_mapped(
+        tmp_path: Path, timing: TimingModel) -> None:
+    kernel = emulator(timing).load(build(tmp_path), "k")
+    inside = Region("in", ADDRESS + (1 << 20), bytes(range(64)), Role.INPUT, ElementType.U32)
+    launched = dispatch(regions=(*dispatch().regions, inside))
+    result, written = kernel.run(launched), kernel.written(launched)
+    assert result.regions[1] is inside.mapped
+    assert inside.mapped[inside.guard:-inside.guard] == inside.data
+    assert written.regions == (result.regions[0], b"")
+    assert kernel.sanitize(launched).regions == result.regions
+
+
 def test_order_decides_who_writes_last(tmp_path: Path, timing: TimingModel) -> None:
     kernel = emulator(timing).load(build(tmp_path, STORE_ID.replace("s_lshl_b32 s7, s2, 8",
                                                                     "s_mov_b32 s7, 0")), "k")
