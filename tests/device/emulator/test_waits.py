@@ -78,6 +78,31 @@ def test_scalar_load(bench: Bench, between: list[str], arrived: bool) -> None:
     assert value(bench, body) == ([FRESH[0]] if arrived else [STALE])
 
 
+@pytest.mark.parametrize("between", [
+    [], ["s_nop 0"], ["v_mov_b32_e32 v20, 3"],
+    # More than what the emulator looks through for a wait.
+    ["s_nop 0"] * 600,
+])
+def test_loads_into_one_register_return_in_order(bench: Bench, between: list[str]) -> None:
+    stored = ["global_store_dword v1, v3, s[72:73]", "s_waitcnt vmcnt(0)", LOAD, *between,
+              "global_load_dword v20, v1, s[72:73]"]
+    assert value(bench, ["v_mov_b32_e32 v3, 9", *stored, "s_waitcnt vmcnt(0)"]) == [9]
+    assert value(bench, ["v_mov_b32_e32 v3, 9", *stored, "s_waitcnt vmcnt(1)"]) == FRESH
+    both = ["v_lshlrev_b32_e32 v40, 2, v0", "v_mov_b32_e32 v3, 9", "ds_write_b32 v40, v2",
+            "ds_write_b32 v40, v3 offset:256", "s_waitcnt lgkmcnt(0)", "ds_read_b32 v20, v40",
+            *between, "ds_read_b32 v20, v40 offset:256", "s_waitcnt lgkmcnt(0)"]
+    assert value(bench, both) == [9]
+
+
+@pytest.mark.parametrize("late", ["global_load_dwordx2 v[19:20], v1, s[70:71]",
+                                  "global_load_dwordx2 v[20:21], v1, s[70:71]"])
+def test_a_pair_and_one_of_its_registers_return_in_order(bench: Bench, late: str) -> None:
+    body = ["v_mov_b32_e32 v3, 9", "global_store_dword v1, v3, s[72:73]", "s_waitcnt vmcnt(0)",
+            "v_mov_b32_e32 v1, 0", late, "global_load_dword v20, v1, s[72:73]",
+            "s_waitcnt vmcnt(0)"]
+    assert value(bench, body) == [9]
+
+
 def test_late_result_overwrites_what_was_written_meanwhile(bench: Bench) -> None:
     assert value(bench, [LOAD, "v_mov_b32_e32 v20, 3"]) == [3]
     assert value(bench, [LOAD, "v_mov_b32_e32 v20, 3", "s_waitcnt vmcnt(0)"]) == FRESH

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "straight_line.hpp"
 
@@ -23,8 +24,8 @@ bool touches(const Step& s, const Operation& op, Rows rows) {
   return (s.flags & kFlagReturn) && rows.meets(s.sdst, s.dst_words);
 }
 
-}  // namespace
-
+// Whether nothing can tell the load `steps[at]` from one that returns at once, if no older one returns
+// into its registers behind it.
 bool returns_unseen(std::span<const Step> steps, std::span<const Operation* const> ops,
                     std::size_t at) {
   const Step& load = steps[at];
@@ -47,6 +48,35 @@ bool returns_unseen(std::span<const Step> steps, std::span<const Operation* cons
     later += in_vm ? counts_in_vm(ops[i]->shape) : ops[i]->shape == Shape::kLds;
   }
   return false;
+}
+
+bool accesses_memory(Shape shape) {
+  return counts_in_vm(shape) || shape == Shape::kFlat || shape == Shape::kLds;
+}
+
+}  // namespace
+
+void find_early_returns(std::span<Step> steps, std::span<const Operation* const> ops, u32 rows) {
+  std::vector<bool> late(rows);  // what loads that return later write
+  const auto mark = [&](u32 first, u32 count) {
+    for (u32 row = first; row < std::min(first + count, rows); ++row) late[row] = true;
+  };
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    Step& s = steps[i];
+    if (returns_unseen(steps, ops, i)) {
+      s.early = Early::kAtIssue;
+    } else if (accesses_memory(ops[i]->shape)) {
+      mark(s.dst, s.dst_words);
+      if (s.flags & kFlagReturn) mark(s.sdst, s.dst_words);
+    }
+  }
+  // One that is early itself has its registers to itself until a wait guarantees it.
+  for (Step& s : steps.first(ops.size())) {
+    if (s.early == Early::kNo) continue;
+    for (u32 row = s.dst; row < std::min<u32>(s.dst + s.dst_words, rows); ++row) {
+      if (late[row]) s.early = Early::kUnlessOverwritten;
+    }
+  }
 }
 
 }  // namespace asmevo

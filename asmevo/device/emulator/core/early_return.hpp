@@ -8,9 +8,9 @@
 
 namespace asmevo {
 
-// Whether code runs straight on from the load `steps[at]` to a wait that guarantees it, and nothing on
-// the way, nor the load itself, reads or writes its registers. `ops` are the operations of the steps.
-bool returns_unseen(std::span<const Step> steps, std::span<const Operation* const> ops,
-                    std::size_t at);
+// Sets `Step::early` of loads from which code runs straight on to a wait that guarantees them, where
+// nothing on the way, nor the load itself, reads or writes their registers. `ops` are the operations of
+// the steps, which have `rows` vector registers.
+void find_early_returns(std::span<Step> steps, std::span<const Operation* const> ops, u32 rows);
 
 }  // namespace asmevo

@@ -91,7 +91,7 @@ void load_uniform(Wave& w, const Step& s, const u8* bytes, const u32* offsets, u
   p.words = Words;
   p.dst = s.dst;
   p.lanes = kAllLanes;
-  u32* out = w.result_rows(p, s);
+  u32* out = w.result_rows(w.vm, p, s);
   if (consecutive<Words>(offsets)) {
     const RawDword* in = reinterpret_cast<const RawDword*>(bytes);
     ASMEVO_LANES(i) {
@@ -131,7 +131,7 @@ void load_narrow_uniform(Wave& w, const Step& s, const u8* bytes, const u32* off
   p.words = 1;
   p.dst = s.dst;
   p.lanes = kAllLanes;
-  u32* out = w.result_rows(p, s);
+  u32* out = w.result_rows(w.vm, p, s);
   for (std::size_t i = 0; i < kLanes; ++i) {
     u32 raw = 0;
     std::memcpy(&raw, bytes + (offsets[i] - low), F.bytes);

@@ -57,7 +57,7 @@ void read_at(Wave& w, const Step& s, const u32* address, const u32* offsets) {
   if constexpr (F.bytes == 4) {
     const u64 reach = u64{std::max(offsets[0], Parts == 2 ? offsets[1] : 0)} + F.size();
     if (p.lanes == kAllLanes && highest(address) + reach <= size) {
-      u32* const rows = w.result_rows(p, s);
+      u32* const rows = w.result_rows(w.lgkm, p, s);
       const u32 first = address[0];
       const bool one = differing(address) == 0;  // all lanes read the same
       if (F.words == 1 && (one || consecutive<1>(address))) {

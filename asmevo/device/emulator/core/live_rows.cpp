@@ -20,7 +20,7 @@ bool writes_exec(const Step& s, const Operation& op) {
 bool writes_whole_rows(const Step& s, const Operation& op) {
   if (s.dst_words == 0 || !writes_vectors(op.shape)) return false;
   if (op.shape == Shape::kMatrix) return !(op.traits & kReadsDst);
-  if (op.shape != Shape::kVector) return s.early;  // a load, which is there before anything looks
+  if (op.shape != Shape::kVector) return s.early != Early::kNo;  // it is there before anything looks
   return s.dpp == nullptr && s.sdwa == nullptr && s.op_sel == 0 && !(op.traits & kKeepsDst);
 }
 

@@ -86,9 +86,7 @@ Program::Program(std::span<const Record> records, u32 vgprs, u32 agprs, FpMode f
       steps_.back().handler = cannot_run;
     }
   }
-  for (std::size_t i = 0; i < steps_.size() && !indexes_gprs_; ++i) {
-    steps_[i].early = returns_unseen(steps_, operations_, i);
-  }
+  if (!indexes_gprs_) find_early_returns(steps_, operations_, rows());
   rows_read_ = asmevo::rows_read(steps_, operations_, rows());
   Step end{};
   end.handler = ran_off_the_end;

@@ -75,6 +75,10 @@ struct WaveShadow;
 struct Step;
 using Handler = void (*)(Wave&, const Step&);
 
+// When a load may write its registers (early_return.hpp): when what guarantees it does, at issue, or at
+// issue if no older operation of its counter has yet to write them.
+enum class Early : u8 { kNo, kAtIssue, kUnlessOverwritten };
+
 // A validated, resolved instruction.
 struct Step {
   Handler handler;
@@ -89,7 +93,7 @@ struct Step {
   bool dst_is_vector;
   bool is_vector;  // subject to GPR indexing
   bool skippable;  // not issued while MODE.VSKIP is set
-  bool early;      // a load that may write its registers at issue (early_return.hpp)
+  Early early;
   i32 target;
   i32 imm0, imm1;
   const DppPattern* dpp;
@@ -192,9 +196,12 @@ struct Wave {
 
   // Gives an access that was issued to vm its entry in lgkm.
   void pair_flat(Pending& vm_entry);
-  // Where a load of whole rows puts its result.
-  u32* result_rows(Pending& p, const Step& s) {
-    if (!s.early) return p.data.data();
+  // Where a load of whole rows puts its result; `p` is the newest of `queue`.
+  template <std::size_t Limit>
+  u32* result_rows(PendingQueue<Limit>& queue, Pending& p, const Step& s) {
+    if (s.early == Early::kNo || (s.early == Early::kUnlessOverwritten && overwritten(queue, p))) {
+      return p.data.data();
+    }
     p.kind = Pending::Kind::kStore;  // nothing is left to deliver
     return v + s.dst * kLanes;
   }
@@ -206,6 +213,16 @@ struct Wave {
   void return_oldest_vm();
   void return_oldest_lgkm();
   void write_rows(const Pending& p);
+  // Whether an older operation of a queue has yet to write registers of its newest.
+  template <std::size_t Limit>
+  static bool overwritten(PendingQueue<Limit>& queue, const Pending& newest) {
+    for (std::size_t i = 0; i + 1 < queue.size(); ++i) {
+      const Pending& p = queue.at(i);
+      const bool vector = p.kind == Pending::Kind::kVector || p.kind == Pending::Kind::kFlat;
+      if (vector && p.dst < newest.dst + newest.words && newest.dst < p.dst + p.words) return true;
+    }
+    return false;
+  }
   template <std::size_t Limit>
   void wait_unordered(PendingQueue<Limit>& queue, unsigned newest_outstanding);
 };
