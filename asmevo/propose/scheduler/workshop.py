@@ -9,6 +9,7 @@ from functools import cached_property
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.isa.instruction import Unit
+from asmevo.isa.recent import Recent
 from asmevo.isa.waits import outstanding
 from asmevo.propose.free_registers import FreeRegisters
 from asmevo.propose.preview import Preview
@@ -27,6 +28,7 @@ DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
 _LEAST_SHARE = 0.003
 _ONCE = 120  # executions by 100 waves
+_MOST_EDITS = 2048
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -64,6 +66,7 @@ class Variant:
         self._base = workshop.context
         self.context = self._base
         self._renamed: Preview | None = None
+        self._edits: dict[tuple[object, ...], tuple[Edit, ...]] = {}
         if like is not None:
             self.context, self._renamed = like.context, like._renamed
         elif freedom.rename:
@@ -133,6 +136,14 @@ class Variant:
         Empty when nothing changes, or when the result would lack waits, have hazards, or differ in
         code that no profile has seen executed.
         """
+        key = (reason, *((layout.trace.start, scored.order) for layout, scored in chosen))
+        if key not in self._edits:
+            if len(self._edits) >= _MOST_EDITS:
+                self._edits.clear()
+            self._edits[key] = self._made(chosen, reason)
+        return self._edits[key]
+
+    def _made(self, chosen: Chosen, reason: str) -> tuple[Edit, ...]:
         renamed_base = self._renamed_in(chosen) if self._renamed is not None else None
         context = self.context if renamed_base is None else self._with(renamed_base)
         rewrite = context.rewrite()
@@ -153,13 +164,28 @@ class Variant:
 
 
 class Workshop:
-    """Everything about one base that schedules of it share."""
+    """Everything about one base that schedules of it share, whoever makes them.
+
+    ``rankings`` are orders of a layout that are made without chance, the cheapest first.
+    """
 
     def __init__(self, evidence: Evidence, machine: MachineTimes) -> None:
         self.evidence = evidence
         self.machine = machine
         self.context = RuleContext(evidence)
+        self.rankings: dict[Layout, list[Scored]] = {}
         self._variants: dict[Freedom, Variant] = {}
+
+    @staticmethod
+    def of(evidence: Evidence, machine: MachineTimes) -> Workshop:
+        """The workshop of a base that was worked on not long ago, or a new one.
+
+        Of the evidence it looks at the base and its profiles alone, which are the same for every
+        assignment on one base: what is known changes no answer, but how long it takes.
+        """
+        recent = _recent.setdefault(machine, Recent(_MOST_BASES))
+        return recent.get(lambda: Workshop(evidence, machine), evidence.program, evidence.lines,
+                          evidence.profiles)
 
     @cached_property
     def executed(self) -> frozenset[int]:
@@ -211,6 +237,11 @@ class Workshop:
             min(index, last) in executed
             for tag, start, stop, _, _ in matcher.get_opcodes() if tag != "equal"
             for index in range(head + start, head + max(stop, start + 1)))
+
+
+# A worker goes back and forth between few bases, and a large kernel's takes some 100 MB.
+_MOST_BASES = 3
+_recent: dict[MachineTimes, Recent[Workshop]] = {}
 
 
 def _shapes(preview: Preview) -> set[tuple[str, str, str]]:
