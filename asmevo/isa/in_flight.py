@@ -65,7 +65,7 @@ class InFlight:
         self.region: list[list[int]] = [[] for _ in KINDS]
 
     def copy(self) -> InFlight:
-        other = InFlight()
+        other = InFlight.__new__(InFlight)  # without lists that are replaced at once
         other.definite = [slots.copy() for slots in self.definite]
         other.region = [slots.copy() for slots in self.region]
         return other
