@@ -22,8 +22,8 @@ from functools import cached_property
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
-from asmevo.isa.in_flight import KINDS, UNKNOWN_KINDS, Access, InFlight, kinds_of, nearest
-from asmevo.isa.instruction import Instruction, Unit, WaitCount
+from asmevo.isa.in_flight import KINDS, UNKNOWN_KINDS, Access, InFlight, form_of, nearest
+from asmevo.isa.instruction import Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
@@ -150,7 +150,7 @@ class _Analysis:
                            if instruction.unit is Unit.BARRIER} | self.cfg.unknown
         self.waits: dict[int, WaitCount] = {}
         for index, instruction in enumerate(program.instructions):
-            kinds, publishes, is_event = _FORMS.get(instruction.text) or _form(instruction)
+            kinds, publishes, is_event = form_of(instruction)
             unknown = index in self.cfg.unknown
             if unknown:
                 kinds, publishes = UNKNOWN_KINDS, True
@@ -424,29 +424,6 @@ class _Analysis:
                         seen[successor] = place
                         pending.append((successor, self.cfg.blocks[successor].start, place))
         return False
-
-
-_Form = tuple[tuple[int, ...], bool, bool]
-# By text: programs that follow one another have most of it in common.
-_FORMS: dict[str, _Form] = {}
-_MOST_FORMS = 1 << 17
-
-
-def _form(instruction: Instruction) -> _Form:
-    """The kinds of an operation, whether it publishes, and whether it is an event."""
-    if len(_FORMS) > _MOST_FORMS:
-        _FORMS.clear()
-    kinds = kinds_of(instruction)
-    form = _FORMS[instruction.text] = (
-        kinds, bool(kinds) and _publishes(instruction),
-        bool(kinds) or instruction.wait is not None or instruction.op == "s_setvskip")
-    return form
-
-
-def _publishes(instruction: Instruction) -> bool:
-    """Whether other waves of the workgroup may see what the operation wrote."""
-    return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
-            or instruction.modifier("lds") is not None)
 
 
 _recent: Recent[_Analysis] = Recent(3)
