@@ -20,6 +20,7 @@ from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Direction, Evidence, Feedback, Proposal, Proposer
 from asmevo.propose.rule import RuleContext
+from asmevo.propose.scheduler import walk
 from asmevo.propose.scheduler.machine import MachineTimes
 from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.proposer import SchedulerProposer
@@ -271,6 +272,24 @@ def test_an_order_costs_the_same_from_where_it_differs(
                 continue
             assert layout.score(order, near) == layout.score(order)
             near = order if rng.random() < 0.5 else near
+
+
+def test_what_two_orders_begin_with_is_walked_once(
+        kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\n".join(f"v_mov_b32_e32 v{n}, {n}" for n in range(200)) + "\ns_endpgm"
+    (layout,) = variant(kernels, text, Freedom()).layouts
+    near = layout.original
+    layout.score((*near[:-3], near[-2], near[-3], near[-1]), near)
+    made: list[int] = []
+
+    def counted(*parts: Any) -> Any:
+        made.append(1)
+        return mark(*parts)
+
+    mark = walk._Mark
+    monkeypatch.setattr(walk, "_Mark", counted)
+    layout.score((*near[:150], near[151], near[150], *near[152:]), near)
+    assert 0 < len(made) < 5  # of 13
 
 
 def test_refused_edits_are_not_proposed_again(kernels: Any) -> None:
