@@ -21,6 +21,7 @@ from asmevo.isa.violation import Violation
 _LONGEST = 20
 # A plain number: operations of enumerations are slow.
 _VSKIP = int(State.VSKIP)
+_PLAIN = State(0)
 
 
 def hazards(program: Program) -> tuple[Violation, ...]:
@@ -88,7 +89,8 @@ class _Distances:
         self.cfg = Cfg.of(program)
         machine = machine_states(program, self.cfg)
         self.states = [
-            _wait_states(instruction, state)
+            1 if state is _PLAIN and instruction.unit is not Unit.NOP
+            else _wait_states(instruction, state)
             for instruction, state in zip(program.instructions, machine, strict=True)]
         self.isa = model(program.isa)
         self.rules = rules(self.isa)

@@ -52,6 +52,31 @@ def kinds_of(instruction: Instruction) -> tuple[int, ...]:
     return (_LDS,) if instruction.unit is Unit.LDS else (_UNORDERED_LGKM,)
 
 
+_Form = tuple[tuple[int, ...], bool, bool]
+# By text: programs that follow one another have most of it in common.
+_FORMS: dict[str, _Form] = {}
+_MOST_FORMS = 1 << 17
+
+
+def form_of(instruction: Instruction) -> _Form:
+    """The kinds of an operation, whether other waves of the workgroup may see what it wrote, and
+    whether it changes what is in flight at all."""
+    form = _FORMS.get(instruction.text)
+    if form is None:
+        if len(_FORMS) > _MOST_FORMS:
+            _FORMS.clear()
+        kinds = kinds_of(instruction)
+        form = _FORMS[instruction.text] = (
+            kinds, bool(kinds) and _publishes(instruction),
+            bool(kinds) or instruction.wait is not None or instruction.op == "s_setvskip")
+    return form
+
+
+def _publishes(instruction: Instruction) -> bool:
+    return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
+            or instruction.modifier("lds") is not None)
+
+
 class InFlight:
     """Operations in flight: per kind, slot ``p`` is the bit set of accesses that may be at ``p``.
 
@@ -65,7 +90,7 @@ class InFlight:
         self.region: list[list[int]] = [[] for _ in KINDS]
 
     def copy(self) -> InFlight:
-        other = InFlight()
+        other = InFlight.__new__(InFlight)  # without lists that are replaced at once
         other.definite = [slots.copy() for slots in self.definite]
         other.region = [slots.copy() for slots in self.region]
         return other

@@ -22,8 +22,8 @@ from functools import cached_property
 
 from asmevo.isa.cfg import Cfg
 from asmevo.isa.effects import VECTOR_UNITS, State, effects, machine_states
-from asmevo.isa.in_flight import KINDS, UNKNOWN_KINDS, Access, InFlight, kinds_of, nearest
-from asmevo.isa.instruction import Instruction, Unit, WaitCount
+from asmevo.isa.in_flight import KINDS, UNKNOWN_KINDS, Access, InFlight, form_of, nearest
+from asmevo.isa.instruction import Unit, WaitCount
 from asmevo.isa.program import Program
 from asmevo.isa.recent import Recent
 from asmevo.isa.registers import (
@@ -37,6 +37,8 @@ from asmevo.isa.registers import (
 from asmevo.isa.violation import Violation
 
 # What a load can write (LLVM gives loads no EXEC and no M0).
+# A plain number: operations of enumerations are slow.
+_VSKIP = int(State.VSKIP)
 _RETURNED = EVERYTHING & ~(EXEC_MASK | M0_MASK | SCC_MASK | MODE_MASK)
 
 
@@ -142,22 +144,28 @@ class _Analysis:
         self.accesses: list[Access] = []
         self.access_at: dict[int, Access] = {}
         self.events: set[int] = set()
+        self.used = [fact.reads | fact.writes for fact in self.facts]
+        # Where more than registers may count.
+        self.publishing = {index for index, instruction in enumerate(program.instructions)
+                           if instruction.unit is Unit.BARRIER} | self.cfg.unknown
         self.waits: dict[int, WaitCount] = {}
         for index, instruction in enumerate(program.instructions):
+            kinds, publishes, is_event = form_of(instruction)
             unknown = index in self.cfg.unknown
-            kinds = UNKNOWN_KINDS if unknown else kinds_of(instruction)
+            if unknown:
+                kinds, publishes = UNKNOWN_KINDS, True
+            elif not is_event:
+                continue
             if kinds:
                 access = Access(
                     index, 1 << len(self.accesses), kinds,
-                    self.facts[index].writes & (_RETURNED if unknown else EVERYTHING),
-                    unknown or _publishes(instruction),
-                    bool(states[index] & State.VSKIP) and instruction.unit in VECTOR_UNITS)
+                    self.facts[index].writes & (_RETURNED if unknown else EVERYTHING), publishes,
+                    bool(int(states[index]) & _VSKIP) and instruction.unit in VECTOR_UNITS)
                 self.accesses.append(access)
                 self.access_at[index] = access
             if instruction.wait is not None:
                 self.waits[index] = instruction.wait
-            if kinds or instruction.wait is not None or instruction.op == "s_setvskip":
-                self.events.add(index)
+            self.events.add(index)
         # For each register the accesses that return into it, a mask: few of many in flight matter.
         self._returning: dict[int, int] = {}
         self._returning_any: dict[int, int] = {}
@@ -242,18 +250,16 @@ class _Analysis:
             # A list of what is in flight: made again at the first use behind each change.
             flying: list[tuple[int, int, int]] | None = None
             for index in range(self.cfg.blocks[number].start, self.cfg.blocks[number].end):
-                fact = self.facts[index]
-                barrier = index in self.cfg.unknown or instructions[index].unit is Unit.BARRIER
-                touched = pending & (fact.reads | fact.writes)
+                barrier = index in self.publishing
+                touched = pending & self.used[index]
                 if touched and waited:
                     waited = False
                     pending = self._pending(state)
-                    touched = pending & (fact.reads | fact.writes)
+                    touched = pending & self.used[index]
                 if touched or barrier:
                     if flying is None:
                         flying = list(nearest(state.slots()))
                     concerned = -1 if barrier else self._returning_into(touched)
-                    used = fact.reads | fact.writes
                     consumer = self.access_at.get(index)
                     for kind, position, accesses in flying:
                         shared = accesses & concerned
@@ -261,7 +267,7 @@ class _Analysis:
                             continue
                         # As in `_conflict`, which is asked where more than registers count.
                         in_order = consumer and KINDS[kind].ordered and kind in consumer.kinds
-                        relevant = fact.reads if in_order else used
+                        relevant = self.facts[index].reads if in_order else self.used[index]
                         while shared:
                             bit = shared & -shared
                             shared ^= bit
@@ -344,8 +350,10 @@ class _Analysis:
         for _, _, slot in state.slots():
             accesses |= slot
         registers = 0
-        for number in members(accesses):
-            registers |= self.accesses[number].registers
+        while accesses:
+            low = accesses & -accesses
+            registers |= self.accesses[low.bit_length() - 1].registers
+            accesses ^= low
         return registers
 
     def _conflict(self, access: Access, kind: int, index: int) -> tuple[str | None, int]:
@@ -384,15 +392,17 @@ class _Analysis:
         """Whether ``access``, at ``position`` behind ``wait``, meets a new use while in flight."""
         counter, maximum, ordered = (
             KINDS[kind].counter, KINDS[kind].maximum, KINDS[kind].ordered)
+        used, publishing = self.used, self.publishing
         seen: dict[int, int] = {}
         pending = [(self.cfg.block_of[wait], wait + 1, position)]
         while pending:
             number, start, place = pending.pop()
             for index in range(start, self.cfg.blocks[number].end):
-                suffix, _ = self._conflict(access, kind, index)
-                if suffix is not None and (
-                        f"missing-{counter}{suffix}", access.index, index) not in known:
-                    return True
+                if access.registers & used[index] or index in publishing:
+                    suffix, _ = self._conflict(access, kind, index)
+                    if suffix is not None and (
+                            f"missing-{counter}{suffix}", access.index, index) not in known:
+                        return True
                 if index not in self.events:
                     continue
                 if index == wait:
@@ -414,12 +424,6 @@ class _Analysis:
                         seen[successor] = place
                         pending.append((successor, self.cfg.blocks[successor].start, place))
         return False
-
-
-def _publishes(instruction: Instruction) -> bool:
-    """Whether other waves of the workgroup may see what the operation wrote."""
-    return (instruction.is_store or instruction.is_atomic or "_load_lds_" in instruction.op
-            or instruction.modifier("lds") is not None)
 
 
 _recent: Recent[_Analysis] = Recent(3)

@@ -93,7 +93,9 @@ class Preview:
         count = len(old)
         lines: list[str] = []
         instructions: list[Instruction] = []
-        sources: list[int | None] = []
+        origins: list[int | None] = []
+        leads: list[int | None] = []  # where branches went before
+        branches: list[int] = []  # new ones
         sizes: list[int] = []
         # Where each index stands now.
         moved: list[int] = []
@@ -104,7 +106,8 @@ class Preview:
             moved.extend(range(len(lines) + len(moved) - begin, len(lines) + end - begin))
             lines.extend(self.lines[begin:end])
             instructions.extend(old.instructions[begin:end])
-            sources.extend(range(begin, end))
+            origins.extend(self.origins[begin:end])
+            leads.extend(old.targets[begin:end])
             sizes.extend(self._sizes[begin:end])
 
         position = 0
@@ -123,9 +126,12 @@ class Preview:
                     continue
                 known = self._known.get(text)
                 instruction = parse(text) if known is None else known[0]
+                if instruction.is_branch:
+                    branches.append(len(lines))
                 lines.append(text)
                 instructions.append(instruction)
-                sources.append(None)
+                origins.append(None)
+                leads.append(None)
                 sizes.append((known and known[1]) or _estimated_size(instruction))
             moved.extend([len(lines)] * (edit.stop - len(moved)))
             position = edit.stop
@@ -135,21 +141,19 @@ class Preview:
 
         offsets = list(itertools.accumulate(sizes, initial=0))
         named = {**{name: moved[at] for name, at in self._named().items()}, **fresh}
-        targets = tuple(
-            _target(line, instruction, named) if s is None
-            else None if (t := old.targets[s]) is None else moved[t]
-            for s, line, instruction in zip(sources, lines, instructions, strict=True)
-        )
+        targets = [None if lead is None else moved[lead] for lead in leads]
+        for at in branches:
+            targets[at] = _target(lines[at], named)
         marks = tuple(sorted((
             *((moved[at], name) for at, name in self.marks),
             *((at, name) for name, at in fresh.items()))))
         labels = {moved[index]: name for index, name in old.labels.items()}
         return Preview(
             self.kernel,
-            Program(tuple(instructions), tuple(offsets), targets, labels, old.isa,
+            Program(tuple(instructions), tuple(offsets), tuple(targets), labels, old.isa,
                     moved[old.entry]),
             tuple(lines),
-            tuple(None if s is None else self.origins[s] for s in sources),
+            tuple(origins),
             tuple(moved[p] for p in self.positions),
             self.base_lines,
             self.base_labelled,
@@ -190,6 +194,9 @@ class Preview:
             segment.append((end, last))
             base, now = begin, self.positions[begin]
             for origin, index in segment:
+                if origin == base and index == now and index not in marks:
+                    base, now = origin + 1, index + 1
+                    continue
                 texts = tuple(
                     text for k in range(now, index) for text in (*marks.get(k, ()), self.lines[k]))
                 if origin < end:
@@ -204,10 +211,8 @@ class Preview:
         return tuple(out)
 
 
-def _target(line: str, instruction: Instruction, named: Mapping[str, int]) -> int | None:
+def _target(line: str, named: Mapping[str, int]) -> int:
     """Where a new branch goes."""
-    if not instruction.is_branch:
-        return None
     label = line.split()[-1]
     if label not in named:
         raise EditError(f"a preview cannot place the branch '{line}'")

@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterator
 from asmevo.propose.proposal import Proposal
 from asmevo.propose.rule import Rule, RuleContext
 
-# Instructions of all the kernels that are kept with their analyses: some 100 MB.
-_MOST = 60_000
+# Instructions of all the kernels that are kept with their analyses: some 200 MB. Combinations on a
+# kernel of 4,500 come to 100,000, and where not all are kept, all are worked out anew each time.
+_MOST = 150_000
 
 
 class _Stream:

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
+from asmevo.collection import collect_seldom
 from asmevo.search.attempt import Assignment, Attempt, Finish, Lost, Step
 from asmevo.search.executor import ExplorerFactory, reason_of
 
@@ -130,6 +131,7 @@ def serve(factory: ExplorerFactory, connection: Connection) -> None:
     """Carry out assignments until the pipe is closed: the body of a worker process."""
     # Ctrl-C reaches the whole process group; the controller alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_seldom()
     explorer = factory()
     pending: Assignment | None = None
     with contextlib.suppress(EOFError, OSError):

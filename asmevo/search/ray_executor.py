@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Generator
 from typing import Any
 
+from asmevo.collection import collect_seldom
 from asmevo.errors import AsmEvoError
 from asmevo.search.attempt import Assignment, Attempt, Finish, Lost, Step
 from asmevo.search.executor import ExplorerFactory, reason_of
@@ -23,6 +24,7 @@ class Actor:
     """A worker on some machine of the cluster. Results are asked for one by one."""
 
     def __init__(self, factory: ExplorerFactory) -> None:
+        collect_seldom()
         self._explorer = factory()
         self._running: Generator[Attempt, None, Finish] | None = None
         self._number = -1

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from omegaconf import OmegaConf
 
 from asmevo.codeobject.container import CodeObject
+from asmevo.collection import seldom_collected
 from asmevo.device.device import TimingSource
 from asmevo.device.isolated.child import IsolationError
 from asmevo.durable import write_atomically
@@ -124,7 +125,7 @@ class Optimize:
         status = RunStatus.FAILED
         stopped = "interrupted"
         try:
-            with progress.shown():
+            with progress.shown(), seldom_collected():
                 stopped = controller.run(0.0 if past is None else past.seconds)
             status = RunStatus.COMPLETED
         except KeyboardInterrupt:

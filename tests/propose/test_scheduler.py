@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,12 +18,14 @@ from asmevo.isa.waits import missing_waits
 from asmevo.profile.profile import InstructionProfile, Profile, StallCause
 from asmevo.propose.errors import ProposerError
 from asmevo.propose.preview import Preview
-from asmevo.propose.proposal import Evidence, Feedback, Proposal, Proposer
+from asmevo.propose.proposal import Direction, Evidence, Feedback, Proposal, Proposer
 from asmevo.propose.rule import RuleContext
+from asmevo.propose.scheduler import walk
 from asmevo.propose.scheduler.machine import MachineTimes
 from asmevo.propose.scheduler.observed import observed_latencies
 from asmevo.propose.scheduler.proposer import SchedulerProposer
 from asmevo.propose.scheduler.workshop import Freedom, Variant, Workshop
+from asmevo.propose.stochastic.moves import MOVES
 from asmevo.propose.stochastic.proposer import StochasticProposer
 from tests.propose.symbolic import effects
 from tests.propose.test_random_programs import INSTRUCTIONS
@@ -220,6 +224,72 @@ def test_the_same_evidence_and_feedback_give_the_same_proposals(kernels: Any, ma
         return out
 
     assert run() == run()
+
+
+@pytest.mark.parametrize("proposer", [SchedulerProposer(tries=3), StochasticProposer(moves=40)],
+                         ids=["scheduler", "stochastic"])
+def test_nothing_is_worked_out_where_another_direction_is_wanted(
+        kernels: Any, proposer: Proposer, monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = kernels.evidence(HAMMOCK)
+    wanted = replace(evidence, directions=(Direction.LATENCY_HIDING, Direction.SIMPLIFICATION))
+    assert list(proposals(proposer, wanted, 1))
+    monkeypatch.setattr(Workshop, "of", None)
+    other = replace(evidence, directions=(Direction.SIMPLIFICATION,))
+    assert not list(proposals(proposer, other, 1))
+
+
+def test_assignments_on_one_base_share_what_was_worked_out(kernels: Any) -> None:
+    evidence = kernels.evidence(HAMMOCK)
+    machine = MachineTimes()
+    known = Workshop.of(evidence, machine)
+    again = replace(evidence, seed=7, speedup=2.0, directions=(Direction.LATENCY_HIDING,))
+    assert Workshop.of(again, MachineTimes()) is known
+    assert Workshop.of(kernels.evidence(HAMMOCK), machine) is not known
+    assert Workshop.of(evidence, MachineTimes(hbm=900)) is not known
+
+    def run() -> list[Proposal]:
+        return list(proposals(SchedulerProposer(tries=3, restarts=4), evidence, 12))
+
+    assert run() == run()
+    assert known.rankings
+
+
+@given(st.lists(INSTRUCTIONS, min_size=40, max_size=90),
+       st.booleans(), st.integers(0, 1 << 30))
+@settings(max_examples=25, deadline=None, phases=[Phase.generate])
+def test_an_order_costs_the_same_from_where_it_differs(
+        kernels: Any, lines: list[str], loop: bool, seed: int) -> None:
+    body = "\n".join(lines)
+    text = (f"top:\n{body}\ns_add_u32 s0, s0, -1\ns_cmp_lg_u32 s0, 0\ns_cbranch_scc1 top\n"
+            "s_endpgm" if loop else f"{body}\ns_endpgm")
+    for layout in variant(kernels, text, Freedom()).layouts:
+        rng = random.Random(seed)
+        near = layout.original
+        for _ in range(12):
+            move = rng.choice(tuple(MOVES.values()))
+            order = move(layout, near, rng) if len(near) > 10 else None
+            if order is None or order == near:
+                continue
+            assert layout.score(order, near) == layout.score(order)
+            near = order if rng.random() < 0.5 else near
+
+
+def test_what_two_orders_begin_with_is_walked_once(
+        kernels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\n".join(f"v_mov_b32_e32 v{n}, {n}" for n in range(200)) + "\ns_endpgm"
+    (layout,) = variant(kernels, text, Freedom()).layouts
+    near = layout.original
+    layout.score((*near[:-3], near[-2], near[-3], near[-1]), near)
+    made: list[int] = []
+
+    def counted(*parts: Any) -> Any:
+        made.append(1)
+        return mark(*parts)
+
+    mark = walk._Mark
+    monkeypatch.setattr(walk, "_Mark", counted)
+    layout.score((*near[:150], near[151], near[150], *near[152:]), near)
+    assert 0 < len(made) < 5  # of 13
 
 
 def test_refused_edits_are_not_proposed_again(kernels: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +14,11 @@ from asmevo.propose.rule import RuleContext
 from asmevo.propose.scheduler.order_constraints import OrderConstraints
 from asmevo.propose.scheduler.step import Step, Steps
 from asmevo.propose.scheduler.trace import Item, Trace
-from asmevo.propose.scheduler.walk import Flight, Placed, Walker
+from asmevo.propose.scheduler.walk import Flight, Placed, Trail, Walker
 
 Order = tuple[int, ...]
+_Trails = tuple[Trail | None, Trail | None] | tuple[()]
+_MOST_TRAILS = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Layout:
             [o for o in entry if not trace.loops or o.index not in own],
             {o.index: steps[o.index].latency // 2 for o in entry if steps[o.index].load})
         self._as_is: Scored | None = None
+        self._trails: OrderedDict[Order, _Trails] = OrderedDict()
         self._address = program.offsets[trace.start]
         self._cold = cold and not trace.loops
 
@@ -80,23 +84,43 @@ class Layout:
         """Clk of all executions as it is."""
         return self.score(self.original).cost * self.weight
 
-    def score(self, order: Order) -> Scored:
-        """The cost of an order and the waits that it needs."""
+    def score(self, order: Order, near: Order | None = None) -> Scored:
+        """The cost of an order and the waits that it needs.
+
+        ``near`` is an order that is mostly the same, and will be compared with others: those are
+        walked from where they differ.
+        """
         if order != self.original:
-            return self._score(order)
+            return self._score(order, near)
         if self._as_is is None:
             self._as_is = self._score(order)
         return self._as_is
 
-    def _score(self, order: Order) -> Scored:
+    def _score(self, order: Order, near: Order | None = None) -> Scored:
         """The cost of an order; of a loop's in its second round and all that follow."""
+        trails = self._trails
+        if near is None:
+            return self._walked(order, (), keep=False)[0]
+        if near not in trails:
+            trails[near] = self._walked(near, (), keep=True)[1]
+        trails.move_to_end(near)
+        scored, trails[order] = self._walked(order, trails[near], keep=True)
+        while len(trails) > _MOST_TRAILS:
+            trails.popitem(last=False)
+        return scored
+
+    def _walked(self, order: Order, like: _Trails, *, keep: bool) -> tuple[Scored, _Trails]:
         steps = [step for k in order for step in self.steps[k]]
-        walked = self._walker.walk(steps, self._entry, self._address, cold=self._cold)
-        if self.trace.loops:
-            again = walked.flight.later(walked.clk, self._entry)
-            walked = self._walker.walk(steps, again, self._address, cold=False)
-            return Scored(order, walked.clk, walked.placed)
-        return Scored(order, walked.clk + walked.left, walked.placed)
+        first, second = like or (None, None)
+        walked = self._walker.walk(
+            steps, self._entry, self._address, cold=self._cold, mark=keep, like=first)
+        kept = walked.trail
+        if not self.trace.loops:
+            return Scored(order, walked.clk + walked.left, walked.placed), (kept, None)
+        again = walked.flight.later(walked.clk, self._entry)
+        walked = self._walker.walk(
+            steps, again, self._address, cold=False, mark=keep, like=second)
+        return Scored(order, walked.clk, walked.placed), (kept, walked.trail)
 
     def rewrite(self, rewrite: Rewrite, scored: Scored) -> None:
         """Add the changes that make the trace's text this order."""

@@ -51,88 +51,115 @@ HEURISTICS = (
 
 def listed(layout: Layout, heuristic: Heuristic, seed: int = 0) -> Order:
     """A greedy order of a trace."""
-    steps, before = layout.steps, layout.constraints.before
-    items = layout.original
-    kept = set(items)
-    preds = {k: before[k] & kept for k in items}
-    after: dict[int, list[int]] = {k: [] for k in items}
-    for k in items:
-        for p in preds[k]:
-            after[p].append(k)
-    turns = {k: max(len(steps[k]), 1) for k in items}
-    distance, heights = _distances(layout, after, heuristic.far)
-    height = dict(heights)
+    graph = _graph(layout)
+    items, after = graph.items, graph.after
+    distance, heights = graph.distances(layout, heuristic.far)
+    height = heights
     if heuristic.noise:
         noise = random.Random(seed)  # noqa: S311 - reproducible, not secret
-        for k in items:
-            height[k] *= 1 + heuristic.noise * (noise.random() - 0.5)
+        height = {k: height[k] * (1 + heuristic.noise * (noise.random() - 0.5)) for k in items}
+    key = {k: float(k) for k in items} if heuristic.source else {k: -height[k] for k in items}
     ready_at = dict.fromkeys(items, 0)
-    waiting = {k: len(preds[k]) for k in items}
+    waiting = dict(graph.waiting)
     ready = [k for k in items if not waiting[k]]
-    memory = {k for k in items if any(s.vm for s in steps[k])}
-    matrix = {k for k in items if any(s.matrix for s in steps[k])}
-    rank_of = {k: n for n, k in enumerate(items)} if heuristic.anchored else {}
-    anchors = {k for k in rank_of
-               if any(s.vm or s.lds or s.scalar or s.barrier for s in steps[k])}
+    memory, matrix = graph.memory, graph.matrix
+    anchors = graph.anchors if heuristic.anchored else {}
     order: list[int] = []
     time = memory_free = matrix_free = 0
     while ready:
         chosen = -1
-        best_rank = (1 << 60, 0.0, 0)
+        best_late, best_key = 1 << 60, 0.0
         now = len(order)
         for k in ready:
             if k in anchors:
                 # At its place, or as soon after as it can be; before only if nothing else is left.
-                place = rank_of[k] - now
-                rank = (-1, float(k), k) if place <= 0 else (1 << 20, float(k), k)
-                if rank < best_rank:
-                    chosen, best_rank = k, rank
-                continue
-            start = ready_at[k]
-            if k in memory and memory_free > start:
-                start = memory_free
-            elif k in matrix and matrix_free > start:
-                start = matrix_free
-            rank = (max(start - time, 0), float(k) if heuristic.source else -height[k], k)
-            if rank < best_rank:
-                chosen, best_rank = k, rank
+                late, preferred = (-1 if anchors[k] <= now else 1 << 20), float(k)
+            else:
+                late = ready_at[k] - time
+                if k in memory:
+                    if memory_free - time > late:
+                        late = memory_free - time
+                elif k in matrix and matrix_free - time > late:
+                    late = matrix_free - time
+                if late < 0:
+                    late = 0
+                if late > best_late:
+                    continue
+                preferred = key[k]
+            if late < best_late or (late == best_late and (
+                    preferred < best_key or (preferred == best_key and k < chosen))):
+                chosen, best_late, best_key = k, late, preferred
         ready.remove(chosen)
         order.append(chosen)
-        time += best_rank[0] if 0 < best_rank[0] < 1 << 20 else 0
+        time += best_late if 0 < best_late < 1 << 20 else 0
         if chosen in memory:
             memory_free = time + heuristic.memory
         if chosen in matrix:
-            busy = sum(s.matrix for s in steps[chosen]) // TURN
-            matrix_free = time + max(busy, heuristic.matrix)
+            matrix_free = time + max(matrix[chosen], heuristic.matrix)
         for s in after[chosen]:
-            ready_at[s] = max(ready_at[s], time + distance[chosen, s])
+            then = time + distance[chosen, s]
+            if then > ready_at[s]:
+                ready_at[s] = then
             waiting[s] -= 1
             if not waiting[s]:
                 ready.append(s)
-        time += turns[chosen]
+        time += graph.turns[chosen]
     return tuple(order)
 
 
 _Distances = tuple[dict[tuple[int, int], int], dict[int, float]]
-_known: WeakKeyDictionary[Layout, dict[float, _Distances]] = WeakKeyDictionary()
 
 
-def _distances(layout: Layout, after: dict[int, list[int]], far: float) -> _Distances:
-    """Turns between items and those that depend on them, and from items to the trace's end."""
-    known = _known.setdefault(layout, {})
-    if far not in known:
-        steps = layout.steps
-        distance: dict[tuple[int, int], int] = {}
-        height: dict[int, float] = {}
-        reads = {k: _reads(steps[k]) for k in layout.original}
-        for k in reversed(layout.original):
-            best = 0.0
-            for s in after[k]:
-                d = distance[k, s] = _distance(steps[k], reads[s], far)
-                best = max(best, height[s] + d)
-            height[k] = best + max(len(steps[k]), 1)
-        known[far] = distance, height
-    return known[far]
+class _Graph:
+    """What all greedy orders of a trace begin with: what waits for what, and for how long.
+
+    ``matrix`` are turns that items keep the matrix pipe busy, ``anchors`` the places of memory
+    accesses and barriers.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        steps, before = layout.steps, layout.constraints.before
+        self.items = items = layout.original
+        kept = set(items)
+        self.after: dict[int, list[int]] = {k: [] for k in items}
+        self.waiting: dict[int, int] = {}
+        for k in items:
+            preds = before[k] & kept
+            self.waiting[k] = len(preds)
+            for p in preds:
+                self.after[p].append(k)
+        self.turns = {k: max(len(steps[k]), 1) for k in items}
+        self.memory = {k for k in items if any(s.vm for s in steps[k])}
+        self.matrix = {k: sum(s.matrix for s in steps[k]) // TURN for k in items
+                       if any(s.matrix for s in steps[k])}
+        self.anchors = {k: n for n, k in enumerate(items)
+                        if any(s.vm or s.lds or s.scalar or s.barrier for s in steps[k])}
+        self._distances: dict[float, _Distances] = {}
+
+    def distances(self, layout: Layout, far: float) -> _Distances:
+        """Turns between items and those that depend on them, and from items to the trace's end."""
+        if far not in self._distances:
+            steps = layout.steps
+            distance: dict[tuple[int, int], int] = {}
+            height: dict[int, float] = {}
+            reads = {k: _reads(steps[k]) for k in self.items}
+            for k in reversed(self.items):
+                best = 0.0
+                for s in self.after[k]:
+                    d = distance[k, s] = _distance(steps[k], reads[s], far)
+                    best = max(best, height[s] + d)
+                height[k] = best + self.turns[k]
+            self._distances[far] = distance, height
+        return self._distances[far]
+
+
+_graphs: WeakKeyDictionary[Layout, _Graph] = WeakKeyDictionary()
+
+
+def _graph(layout: Layout) -> _Graph:
+    if layout not in _graphs:
+        _graphs[layout] = _Graph(layout)
+    return _graphs[layout]
 
 
 def _reads(steps: Sequence[Step]) -> int:

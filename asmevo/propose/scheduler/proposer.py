@@ -15,6 +15,7 @@ from asmevo.propose.scheduler.orders import HEURISTICS, Heuristic, listed
 from asmevo.propose.scheduler.workshop import DISJOINT, Freedom, Variant, Workshop, hottest
 
 NAME = "scheduler"
+DIRECTION = Direction.LATENCY_HIDING
 _NOISES = (0.1, 0.3, 0.8)
 # Freedoms for which whole kernels are also made with arithmetic alone moved.
 _PLAIN = 3
@@ -43,8 +44,13 @@ class SchedulerProposer:
         self._limit = limit
 
     def propose(self, evidence: Evidence) -> Proposals:
-        """Yield schedules, most promising first; feedback decides what is put together."""
-        run = _Run(Workshop(evidence, self._machine), evidence, self._tries)
+        """Yield schedules, most promising first; feedback decides what is put together.
+
+        Nothing where latency hiding is not asked for: a schedule is nothing else.
+        """
+        if evidence.directions and DIRECTION not in evidence.directions:
+            return
+        run = _Run(Workshop.of(evidence, self._machine), evidence, self._tries)
         left = self._limit
         for proposal, parts in run.proposals(self._freedoms(), self._restarts):
             feedback = yield proposal
@@ -76,7 +82,6 @@ class _Run:
         self._tries = tries
         self._seen: set[tuple[Edit, ...]] = {f.edits for f in evidence.failures}
         self._seen.add(())
-        self._ranking: dict[Layout, list[Scored]] = {}
         # By freedom and start of the trace: the fastest order alone, and its measured speedup.
         self._best: dict[Freedom, dict[int, tuple[float, Layout, Scored]]] = {}
         # Single traces that a gate has refused: nothing more of the kind.
@@ -129,14 +134,15 @@ class _Run:
             yield from self._together(variant)
 
     def _ranked(self, layout: Layout) -> list[Scored]:
-        if layout in self._ranking:
-            return self._ranking[layout]
+        known = self._workshop.rankings
+        if layout in known:
+            return known[layout]
         count = len(HEURISTICS) if len(layout.original) < _LONG else _FEW
         found = {(o := listed(layout, h)): layout.score(o) for h in HEURISTICS[:count]}
         # The order as it is, with waits placed anew, is one as well.
         found[layout.original] = layout.score(layout.original)
-        self._ranking[layout] = sorted(found.values(), key=lambda s: s.cost)
-        return self._ranking[layout]
+        known[layout] = sorted(found.values(), key=lambda s: s.cost)
+        return known[layout]
 
     def _listed(self, layout: Layout) -> Scored:
         return self._ranked(layout)[0]
@@ -177,7 +183,7 @@ class _Run:
         after = sum(s.cost * m.weight for m, s in chosen)
         freedom = variant.freedom
         yield Proposal(
-            edits, NAME, Direction.LATENCY_HIDING,
+            edits, NAME, DIRECTION,
             f"{what}, {freedom.describe()}: by the model of one wave {100 * after / before:.1f} % "
             f"of the time in instructions from {', '.join(str(m.trace.start) for m, _ in chosen)}",
             DISJOINT if freedom.disjoint else "", NAME,

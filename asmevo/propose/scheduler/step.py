@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from asmevo.isa.access_width import access_bytes
 from asmevo.isa.cfg import Cfg
@@ -35,7 +35,9 @@ class Step:
     memory.
     A ``region`` counts as one step: ``inner`` are its memory operations, each of which may or may
     not be issued. ``unseen`` are registers used by code that a branch may lead to and that no
-    profile has seen executed: no wait is put there.
+    profile has seen executed: no wait is put there. ``touched`` are the registers that it reads or
+    writes, ``produced`` those for which it may be too close to what follows, ``reach`` wait states
+    behind it at most.
     """
 
     index: int
@@ -61,6 +63,19 @@ class Step:
     region: bool = False
     unseen: int = 0
     memory: bool = False
+    touched: int = field(init=False)
+    produced: int = field(init=False)
+    reach: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        produced = 0
+        for _, registers, _ in self.facts.produced:
+            produced |= registers
+        # What is forwarded needs two wait states at most, see `forwarded_states`.
+        reach = max((max(needed, 2) for _, _, needed in self.facts.produced), default=0)
+        object.__setattr__(self, "touched", self.reads | self.writes)
+        object.__setattr__(self, "produced", produced)
+        object.__setattr__(self, "reach", reach)
 
 
 class Steps:

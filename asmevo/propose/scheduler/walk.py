@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from asmevo.isa.hazard_rules import forwarded_states, rules
 from asmevo.isa.program import Program
@@ -19,7 +20,7 @@ from asmevo.propose.scheduler.step import Step
 _VM_LIMIT = 63
 _LGKM_LIMIT = 15
 _MOST_RECENT = 24
-_LONGEST = 20
+_APART = 16  # steps between two marks of a trail
 _QUEUE = 22
 _LINE = 7  # bits of an address within a line of 128 bytes
 
@@ -85,6 +86,30 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Trail:
+    """What a walk knew on its way, for walks that begin with the same steps.
+
+    ``marks`` are a position each and the state in front of that step.
+    """
+
+    steps: Sequence[Step]
+    entry: Flight
+    placed: Sequence[Placed]
+    marks: Sequence[tuple[int, _Mark]]
+
+    def shared(self, steps: Sequence[Step]) -> int:
+        """With how many of the same steps another walk begins."""
+        low, high = 0, min(len(steps), len(self.steps))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.steps[low:middle] == steps[low:middle]:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+@dataclass(frozen=True, slots=True)
 class Walked:
     """``clk`` until the end, ``left`` how much longer the slowest load then takes."""
 
@@ -92,6 +117,20 @@ class Walked:
     left: int
     placed: tuple[Placed, ...]
     flight: Flight
+    trail: Trail | None = None
+
+
+class _Mark(NamedTuple):
+    """The local variables of `Walker.walk` at the start of a step."""
+
+    vm: list[InFlight]
+    lds: list[InFlight]
+    other: list[InFlight]
+    starts: list[int]
+    recent: list[tuple[int, int, int, Step]]
+    fetched: dict[int, int]
+    placed: int
+    numbers: tuple[int, ...]
 
 
 class Walker:
@@ -109,8 +148,13 @@ class Walker:
         self._unpublished = unpublished
         self._pairs: dict[tuple[int, int], int] = {}
 
-    def walk(self, steps: Sequence[Step], entry: Flight, address: int, *, cold: bool) -> Walked:
-        """The order's cost from an address on, whose code is fetched first if it is ``cold``."""
+    def walk(self, steps: Sequence[Step], entry: Flight, address: int, *, cold: bool,
+             mark: bool = False, like: Trail | None = None) -> Walked:
+        """The order's cost from an address on, whose code is fetched first if it is ``cold``.
+
+        With ``mark`` the way is kept. ``like`` is that of another order from the same address: what
+        both begin with is not walked again, which changes nothing but the time it takes.
+        """
         machine = self._machine
         vm, lds, other = list(entry.vm), list(entry.lds), list(entry.other)
         vm_count, lds_count = entry.vm_count, entry.lds_count
@@ -127,11 +171,35 @@ class Walker:
         fetched = dict.fromkeys(range(line, line + machine.code_lines_ahead + 1), 0)
         last_vm = max((f.done for f in vm), default=0)
         starts = [0] * _QUEUE
-        recent: list[tuple[int, int, Step]] = []  # states at issue, registers, producer
+        # States at issue, states up to which it counts, registers, producer.
+        recent: list[tuple[int, int, int, Step]] = []
         active = 0
         unpublished = self._unpublished
-        for position, step in enumerate(steps):
-            touched = step.reads | step.writes
+        turn, ahead = TURN, machine.code_lines_ahead
+        marks: list[tuple[int, _Mark]] = []
+        first = 0
+        if like is not None and like.entry == entry:
+            shared = like.shared(steps)
+            marks = [m for m in like.marks if m[0] <= shared]
+            if marks:
+                first, known = marks.pop()
+                vm, lds, other = list(known.vm), list(known.lds), list(known.other)
+                starts, recent = list(known.starts), list(known.recent)
+                fetched = dict(known.fetched)
+                placed = list(like.placed[:known.placed])
+                (vm_count, lds_count, pending, now, alu_free, matrix_free, matrix_result, vmem_free,
+                 lds_free, lds_last, matrix_writes, debt, states, line, last_vm, active,
+                 address) = known.numbers
+        for position in range(first, len(steps)):
+            step = steps[position]
+            if mark and not position % _APART:
+                marks.append((position, _Mark(
+                    list(vm), list(lds), list(other), list(starts), list(recent), dict(fetched),
+                    len(placed),
+                    (vm_count, lds_count, pending, now, alu_free, matrix_free, matrix_result,
+                     vmem_free, lds_free, lds_last, matrix_writes, debt, states, line, last_vm,
+                     active, address))))
+            touched = step.touched
             if step.region:
                 # Its own waits stand inside, where the values are used.
                 needed = pending & touched
@@ -212,11 +280,11 @@ class Walker:
                         pending |= f.registers
                     for f in other:
                         pending |= f.registers
-            facts = step.facts
-            if active & facts.interest:
+            interest = step.facts.interest
+            if active & interest:
                 short = 0
-                for at, registers, producer in recent:
-                    if registers & facts.interest:
+                for at, until, registers, producer in recent:
+                    if until > states and registers & interest:
                         key = (producer.index, step.index)
                         apart = self._pairs.get(key)
                         if apart is None:
@@ -227,27 +295,26 @@ class Walker:
                     placed.append(Placed(position, f"s_nop {count - 1}"))
                     address += 4
                     states += count
-                    now += TURN * count
+                    now += turn * count
                     debt = 0
                     short -= count
             start = now
             if step.size == 8 and address & 4:
                 debt += machine.misaligned
-                if debt >= TURN:
-                    debt -= TURN
-                    start += TURN
+                if debt >= turn:
+                    debt -= turn
+                    start += turn
             if cold and address >> _LINE != line:
                 line = address >> _LINE
-                for ahead in range(line, line + machine.code_lines_ahead + 1):
-                    if ahead not in fetched:
-                        fetched[ahead] = now + machine.code_miss
+                for one in range(line, line + ahead + 1):
+                    if one not in fetched:
+                        fetched[one] = now + machine.code_miss
                 start = max(start, fetched[line])
             address += step.size
             if step.region:
                 # What its code costs to fetch is part of what was observed.
                 line = address >> _LINE
-                fetched.update(dict.fromkeys(
-                    range(line, line + machine.code_lines_ahead + 1), 0))
+                fetched.update(dict.fromkeys(range(line, line + ahead + 1), 0))
             if step.alu:
                 if alu_free > start:
                     start = alu_free
@@ -264,10 +331,10 @@ class Walker:
                 head = starts[vm_count % _QUEUE]
                 if head > start:
                     start = head
-            if start > now + TURN or (start > now and not debt):
+            if start > now and (not debt or start > now + turn):
                 debt = 0
-            start = -(-start // TURN) * TURN
-            now = start + TURN + step.extra
+            start += -start % turn
+            now = start + turn + step.extra
             states += 1
             if step.extra:
                 debt = 0
@@ -278,10 +345,11 @@ class Walker:
                     matrix_result = start + max(step.matrix, machine.matrix)
                     matrix_writes = step.writes
             if step.vm:
-                begin = max(start, vmem_free)
+                begin = start if start > vmem_free else vmem_free
                 vmem_free = begin + step.pipe
                 starts[vm_count % _QUEUE] = begin
-                last_vm = max(last_vm, begin + step.pipe + step.latency)
+                if vmem_free + step.latency > last_vm:
+                    last_vm = vmem_free + step.latency
                 vm.append(InFlight(vm_count, last_vm, step.registers, step.publishes, step.index,
                                    step.load))
                 vm_count += 1
@@ -313,21 +381,19 @@ class Walker:
                 queue.append(InFlight(count - 1, now + op.pipe + op.latency, op.registers,
                                       op.publishes, op.index, op.load))
                 pending |= op.registers
-            if facts.produced:
+            if step.produced:
                 # What is too long ago does no harm, but looking through it takes time.
                 if len(recent) > _MOST_RECENT:
-                    recent = [r for r in recent if states - r[0] < _LONGEST]
+                    recent = [r for r in recent if r[1] > states]
                     active = 0
-                    for _, produced, _ in recent:
-                        active |= produced
-                registers = 0
-                for _, produced, _ in facts.produced:
-                    registers |= produced
-                recent.append((states, registers, step))
-                active |= registers
+                    for _, _, registers, _ in recent:
+                        active |= registers
+                recent.append((states, states + step.reach, step.produced, step))
+                active |= step.produced
         left = max((f.done for f in vm if f.load), default=now) - now
         return Walked(now, max(left, 0), tuple(placed),
-                      Flight(vm, lds, other, vm_count, lds_count))
+                      Flight(vm, lds, other, vm_count, lds_count),
+                      Trail(steps, entry, placed, marks) if mark else None)
 
     def _states(self, producer: Step, consumer: Step) -> int:
         """Wait states that rules keep two instructions apart."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from asmevo.codeobject.assembly import Edit
 from asmevo.isa.instruction import Unit
-from asmevo.isa.waits import outstanding
+from asmevo.isa.recent import Recent
+from asmevo.isa.waits import Outstanding, outstanding
 from asmevo.propose.free_registers import FreeRegisters
 from asmevo.propose.preview import Preview
 from asmevo.propose.proposal import Evidence
@@ -27,6 +28,7 @@ DISJOINT = "accesses to different buffers do not overlap"
 _SMALLEST = 4
 _LEAST_SHARE = 0.003
 _ONCE = 120  # executions by 100 waves
+_MOST_EDITS = 2048
 Chosen = Sequence[tuple[Layout, Scored]]
 
 
@@ -64,33 +66,28 @@ class Variant:
         self._base = workshop.context
         self.context = self._base
         self._renamed: Preview | None = None
+        self._edits: dict[tuple[object, ...], tuple[Edit, ...]] = {}
         if like is not None:
             self.context, self._renamed = like.context, like._renamed
         elif freedom.rename:
-            self._rename()
+            self.context, self._renamed = workshop.renaming(freedom.joined, self._rename)
         context = self.context
-        evidence = context.evidence
         program = context.program
         traces = ([m.trace for m in like.layouts] if like is not None
                   else self._traces(context))
         known = ({m.trace.start: m.constraints for m in like.layouts} if like is not None else {})
-        steps = Steps(program, evidence.profiles, workshop.machine, freedom.distance,
-                      [tuple(t.indices()) for t in traces])
-        barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
-        entries = outstanding(program, [*(t.start for t in traces), *barriers])
-        walker = Walker(program, workshop.machine, frozenset(
-            (o.index, b) for b in barriers for o in entries[b]))
+        ground = workshop.ground(context, freedom.distance, traces)
         exposed = stores_before(program, context.cfg)
         self.layouts: tuple[Layout, ...] = tuple(
             layout for trace in traces
-            if len((layout := Layout(
-                context, trace, steps, walker, entries[trace.start],
+            if len((layout := workshop.only(ground, Layout(
+                context, trace, ground.steps, ground.walker, ground.entries[trace.start],
                 workshop.executions(trace.start), exposed=exposed,
                 assume_disjoint=freedom.disjoint,
                 seen=workshop.executed if freedom.closed else None,
                 # A wave that comes by once has to wait for the code.
                 cold=workshop.executions(trace.start) <= _ONCE,
-                constraints=known.get(trace.start))).original) >= _SMALLEST)
+                constraints=known.get(trace.start)))).original) >= _SMALLEST)
 
     def _traces(self, context: RuleContext) -> list[Trace]:
         return Tracer(
@@ -98,15 +95,15 @@ class Variant:
             executed=self._workshop.executed, convert=self.freedom.joined,
             joined=self.freedom.joined).traces()
 
-    def _rename(self) -> None:
+    def _rename(self) -> tuple[RuleContext, Preview | None]:
         base = self._base
         traces = sorted(self._traces(base), key=lambda t: -self._workshop.executions(t.start))
         rewrite = renamed(base, traces, FreeRegisters(
             base.program, cfg=base.cfg, facts=base.effects, states=base.states))
         if rewrite is None:
-            return
-        self._renamed = base.preview.apply(rewrite.edits("rename"))
-        self.context = self._with(self._renamed)
+            return base, None
+        preview = base.preview.apply(rewrite.edits("rename"))
+        return self._with(preview), preview
 
     def _with(self, preview: Preview) -> RuleContext:
         """The base's evidence with other names of registers."""
@@ -133,6 +130,14 @@ class Variant:
         Empty when nothing changes, or when the result would lack waits, have hazards, or differ in
         code that no profile has seen executed.
         """
+        key = (reason, *((layout.trace.start, scored.order) for layout, scored in chosen))
+        if key not in self._edits:
+            if len(self._edits) >= _MOST_EDITS:
+                self._edits.clear()
+            self._edits[key] = self._made(chosen, reason)
+        return self._edits[key]
+
+    def _made(self, chosen: Chosen, reason: str) -> tuple[Edit, ...]:
         renamed_base = self._renamed_in(chosen) if self._renamed is not None else None
         context = self.context if renamed_base is None else self._with(renamed_base)
         rewrite = context.rewrite()
@@ -152,14 +157,69 @@ class Variant:
         return preview.edits(reason)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What traces of one program cost and wait for, whatever may be done to their order."""
+
+    steps: Steps
+    walker: Walker
+    entries: Mapping[int, Sequence[Outstanding]]
+
+
 class Workshop:
-    """Everything about one base that schedules of it share."""
+    """Everything about one base that schedules of it share, whoever makes them.
+
+    ``rankings`` are orders of a layout that are made without chance, the cheapest first.
+    """
 
     def __init__(self, evidence: Evidence, machine: MachineTimes) -> None:
         self.evidence = evidence
         self.machine = machine
         self.context = RuleContext(evidence)
+        self.rankings: dict[Layout, list[Scored]] = {}
         self._variants: dict[Freedom, Variant] = {}
+        self._renamings: dict[bool, tuple[RuleContext, Preview | None]] = {}
+        self._grounds: dict[tuple[object, ...], _Ground] = {}
+        self._layouts: dict[tuple[object, ...], Layout] = {}
+
+    @staticmethod
+    def of(evidence: Evidence, machine: MachineTimes) -> Workshop:
+        """The workshop of a base that was worked on not long ago, or a new one.
+
+        Of the evidence it looks at the base and its profiles alone, which are the same for every
+        assignment on one base: what is known changes no answer, but how long it takes.
+        """
+        recent = _recent.setdefault(machine, Recent(_MOST_BASES))
+        return recent.get(lambda: Workshop(evidence, machine), evidence.program, evidence.lines,
+                          evidence.profiles)
+
+    def renaming(self, joined: bool, make: Callable[[], tuple[RuleContext, Preview | None]]
+                 ) -> tuple[RuleContext, Preview | None]:
+        """The base with other names of registers, made once for one way to cut traces."""
+        if joined not in self._renamings:
+            self._renamings[joined] = make()
+        return self._renamings[joined]
+
+    def ground(self, context: RuleContext, distance: float, traces: Sequence[Trace]) -> _Ground:
+        """What is common to all that may be done to some traces, looked up once."""
+        paths = tuple(tuple(t.indices()) for t in traces)
+        key = (context, distance, paths)
+        if key not in self._grounds:
+            program = context.program
+            barriers = [i for i, x in enumerate(program.instructions) if x.unit is Unit.BARRIER]
+            entries = outstanding(program, [*(t.start for t in traces), *barriers])
+            self._grounds[key] = _Ground(
+                Steps(program, context.evidence.profiles, self.machine, distance, paths),
+                Walker(program, self.machine, frozenset(
+                    (o.index, b) for b in barriers for o in entries[b])),
+                entries)
+        return self._grounds[key]
+
+    def only(self, ground: _Ground, layout: Layout) -> Layout:
+        """The layout, or an equal one that there is already: many freedoms come to the same."""
+        key = (ground.steps, layout.trace.items, layout.trace.loops,
+               tuple(map(frozenset, layout.constraints.before)))
+        return self._layouts.setdefault(key, layout)
 
     @cached_property
     def executed(self) -> frozenset[int]:
@@ -211,6 +271,11 @@ class Workshop:
             min(index, last) in executed
             for tag, start, stop, _, _ in matcher.get_opcodes() if tag != "equal"
             for index in range(head + start, head + max(stop, start + 1)))
+
+
+# A worker goes back and forth between few bases, and a large kernel's takes some 100 MB.
+_MOST_BASES = 3
+_recent: dict[MachineTimes, Recent[Workshop]] = {}
 
 
 def _shapes(preview: Preview) -> set[tuple[str, str, str]]:

@@ -40,7 +40,7 @@ class Annealing:
             self.proposed[name] += 1
             if order is None or order == current.order:
                 continue
-            scored = layout.score(order)
+            scored = layout.score(order, current.order)
             heat = self._hot * current.cost * (1 - step / moves)
             worse = scored.cost - current.cost
             if worse <= 0 or (heat > 0 and rng.random() < math.exp(-worse / heat)):

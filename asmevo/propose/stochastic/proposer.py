@@ -17,6 +17,7 @@ from asmevo.propose.stochastic.annealing import Annealing
 from asmevo.propose.stochastic.moves import MOVES
 
 NAME = "stochastic"
+DIRECTION = Direction.LATENCY_HIDING
 _STRIKES = 3
 _ELITE = 6
 # Chains to begin with, and proposals until there is one more.
@@ -94,8 +95,13 @@ class StochasticProposer:
         self._limit = limit
 
     def propose(self, evidence: Evidence) -> Proposals:
-        """Yield states of chains; deterministic for the same evidence and feedback."""
-        run = _Run(self, Workshop(evidence, self._machine), evidence)
+        """Yield states of chains; deterministic for the same evidence and feedback.
+
+        Nothing where latency hiding is not asked for: an order is nothing else.
+        """
+        if evidence.directions and DIRECTION not in evidence.directions:
+            return
+        run = _Run(self, Workshop.of(evidence, self._machine), evidence)
         count = 0
         while self._limit is None or count < self._limit:
             made = run.step()
@@ -169,7 +175,7 @@ class _Run:
             predicted = sum(self._gain(variant, by_start[k], chain.current.orders.get(k), orders[k])
                             for k in changed)
             proposal = Proposal(
-                edits, NAME, Direction.LATENCY_HIDING,
+                edits, NAME, DIRECTION,
                 f"{what} of instructions from {', '.join(map(str, changed))},"
                 f" {chain.freedom.describe()}; {len(orders)} traces changed in all",
                 DISJOINT if chain.freedom.disjoint else "", NAME)
