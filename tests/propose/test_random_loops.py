@@ -13,6 +13,7 @@ from asmevo.isa.hazards import hazards
 from asmevo.isa.waits import missing_waits
 from asmevo.propose.rule import Rule, RuleContext
 from asmevo.propose.rules.hoist_invariants import HoistInvariants
+from asmevo.propose.rules.reuse_results import ReuseResults
 from asmevo.propose.rules.scalarise import Scalarise
 from tests.propose.emulated import OUTPUT, stored
 
@@ -75,7 +76,8 @@ def _texts(most: int) -> st.SearchStrategy[list[str]]:
     return st.lists(INSTRUCTIONS, max_size=most)
 
 
-@pytest.mark.parametrize("rule", [HoistInvariants(), Scalarise()], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule", [HoistInvariants(), ReuseResults(), Scalarise()], ids=lambda rule: rule.name)
 @settings(max_examples=40, deadline=None)
 @given(front=_texts(3), inside=_texts(10), behind=_texts(3))
 def test_what_is_stored_stays(
