@@ -92,7 +92,8 @@ def test_what_is_reused(kernels: Any, body: str, expected: list[str]) -> None:
     # The use adds to the result.
     f"{TWICE}\nv_fmac_f32_e32 v7, v2, v3\nv_add_f32_e32 v5, v6, v7",
     # No copies: lanes change places, or a part is taken.
-    "v_mov_b32_dpp v6, v2 row_ror:4 row_mask:0xf bank_mask:0xf bound_ctrl:0\nv_xor_b32_e32 v5, v6, v3",
+    "v_mov_b32_dpp v6, v2 row_ror:4 row_mask:0xf bank_mask:0xf bound_ctrl:0\n"
+    "v_xor_b32_e32 v5, v6, v3",
     "v_mov_b32_sdwa v6, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1\n"
     "v_xor_b32_e32 v5, v6, v3",
     # A pair from an odd register on.

@@ -76,7 +76,7 @@ def test_whole_kernel_proposals_then_combinations(layer_norm_evidence: Evidence)
 def test_combinations_are_clean_and_relative_to_the_base(layer_norm_evidence: Evidence) -> None:
     context = RuleContext(layer_norm_evidence)
     known = {v.signature for v in (*missing_waits(context.program), *hazards(context.program))}
-    combined = [p for p in _some(layer_norm_evidence, 18) if "+" in p.rule]
+    combined = [p for p in _some(layer_norm_evidence, 24) if "+" in p.rule]
     assert len(combined) > 5
     for proposal in combined:
         after = context.preview.apply(proposal.edits).program
