@@ -115,7 +115,7 @@ class LaneWriters:
         were not on for."""
         block, stop, sides, own, widened = state
         start = self._cfg.blocks[block].start
-        writers, masks = self._writers.get(register, ()), self._masks
+        writers, masks = self._writers[register], self._masks
         at, mask = bisect_left(writers, stop), bisect_left(masks, stop)
         away: list[_State] = []
         while True:

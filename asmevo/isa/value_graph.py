@@ -10,7 +10,7 @@ import functools
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from asmevo.isa.active_lanes import active
 from asmevo.isa.cfg import Cfg
@@ -395,9 +395,6 @@ class _Writers(dict[int, Sequence[int]]):
                 every[written].append(index)
         self.update(every)
         return self.setdefault(register, ())
-
-    def get(self, register: int, default: Any = ()) -> Any:
-        return self[register]
 
 
 @functools.lru_cache(maxsize=1 << 14)

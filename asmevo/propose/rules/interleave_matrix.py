@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from asmevo.isa.instruction import Unit
 from asmevo.isa.matrix_timing import passes
 from asmevo.isa.targets import model
-from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.issue_slots import slots_between
 from asmevo.propose.matrix_runs import MatrixRun, matrix_runs
 from asmevo.propose.proposal import Direction, Proposal
-from asmevo.propose.repair import is_clean, repair
+from asmevo.propose.reordering import reordered
 from asmevo.propose.rule import Rule, RuleContext
 
 # Issue slots from the end of a matrix operation's passes until its result can be used (the rows of
@@ -55,18 +54,10 @@ class InterleaveMatrix(Rule):
 
     def _interleaved(self, context: RuleContext, runs: Sequence[MatrixRun], in_front: bool
                      ) -> Iterator[Proposal]:
-        rewrite = context.rewrite()
-        for run in runs:
-            start = run.start if in_front else run.first
-            order = _Interleaving.of(context, start, run.stop).order()
-            if order != sorted(order):
-                rewrite.delete(set(range(start, run.stop)) - set(order))
-                rewrite.permute(order, context.lines)
-        if not rewrite:
-            return
-        preview = repair(context, context.preview.apply(rewrite.edits(self.name)), self._span)
-        preview = guard_barriers(context.preview, preview)
-        if is_clean(context, preview):
+        ranges = [range(run.start if in_front else run.first, run.stop) for run in runs]
+        preview = reordered(context, self.name, self._span, [
+            (r, _Interleaving.of(context, r.start, r.stop).order()) for r in ranges])
+        if preview is not None:
             where = (f"instructions {runs[0].first} to {runs[0].stop}" if len(runs) == 1
                      else f"{len(runs)} blocks")
             what = "in front of and behind" if in_front else "behind"

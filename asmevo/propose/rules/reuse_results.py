@@ -99,7 +99,7 @@ def _may(context: RuleContext, index: int) -> bool:
             or index in context.indexed or index in context.fences or not i.operands):
         return False
     to = i.operands[0]
-    if to.kind is not OperandKind.REGISTER or not _is_numbered(to, to):
+    if not _is_numbered(to, to):
         return False
     written = mask(to.first, to.count)
     return (i.writes & written == written and not i.reads & written

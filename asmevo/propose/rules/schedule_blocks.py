@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from asmevo.isa.dependence import Dependences
 from asmevo.isa.instruction import Unit
-from asmevo.propose.barrier_waits import guard_barriers
 from asmevo.propose.issue_slots import slots_between
 from asmevo.propose.proposal import Direction, Proposal
-from asmevo.propose.repair import is_clean, repair
+from asmevo.propose.reordering import reordered
 from asmevo.propose.rule import Rule, RuleContext
 
 # Issue slots of a store's pipe, as in `asmevo.propose.issue_slots`.
@@ -52,18 +51,11 @@ class ScheduleBlocks(Rule):
     def _scheduled(
         self, context: RuleContext, blocks: list[tuple[int, int]], interval: int, assume: bool,
     ) -> Iterator[Proposal]:
-        rewrite = context.rewrite()
-        for start, end in blocks:
-            graph = context.dependences(start, end, assume_disjoint=assume)
-            order = _order(context, graph, interval)
-            if order != sorted(order):
-                rewrite.delete(set(range(start, end)) - set(order))
-                rewrite.permute(order, context.lines)
-        if not rewrite:
-            return
-        preview = repair(context, context.preview.apply(rewrite.edits(self.name)), self._span)
-        preview = guard_barriers(context.preview, preview)
-        if is_clean(context, preview):
+        preview = reordered(context, self.name, self._span, [
+            (range(start, end), _order(
+                context, context.dependences(start, end, assume_disjoint=assume), interval))
+            for start, end in blocks])
+        if preview is not None:
             where = (f"instructions {blocks[0][0]} to {blocks[0][1]}" if len(blocks) == 1
                      else f"{len(blocks)} blocks")
             yield self.proposal(
